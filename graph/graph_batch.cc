@@ -1,0 +1,73 @@
+#include "graph/graph_batch.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "cavs/base/error.h"
+
+namespace cavs {
+
+namespace {
+
+// Batch ids and row numbers are int32, and kNone must stay distinct from all of them.
+constexpr int64_t kMaxBatchVertices = std::numeric_limits<int32_t>::max();
+
+}  // namespace
+
+void GraphBatch::Clear() {
+  graphs_.clear();
+  examples_.clear();
+  first_vertex_.assign(1, 0);
+  types_.clear();
+  graph_of_.clear();
+  child_begin_.assign(1, 0);
+  children_.clear();
+  parent_counts_.clear();
+  type_count_ = 0;
+  children_first_ = true;
+}
+
+void GraphBatch::Add(const InputGraph& graph, int64_t example) {
+  const int64_t offset = vertex_count();
+  const int64_t total = offset + graph.vertex_count();
+  if (total >= kMaxBatchVertices) {
+    ThrowInvalid("graph batch", fmt::format("expected fewer than {} vertices in a minibatch, got {} with example {}",
+                                            kMaxBatchVertices, total, example));
+  }
+  const int64_t edge_offset = edge_count();
+  graph_of_.insert(graph_of_.end(), static_cast<size_t>(graph.vertex_count()), static_cast<int32_t>(graph_count()));
+  graphs_.push_back(&graph);
+  examples_.push_back(example);
+  first_vertex_.push_back(total);
+
+  const auto types = graph.types();
+  types_.insert(types_.end(), types.begin(), types.end());
+  type_count_ = std::max(type_count_, *std::max_element(types.begin(), types.end()) + 1);
+  children_first_ = children_first_ && graph.children_first();
+
+  const auto begins = graph.child_begin().subspan(1);
+  child_begin_.resize(child_begin_.size() + begins.size());
+  std::transform(begins.begin(), begins.end(), child_begin_.end() - std::ssize(begins),
+                 [&](int32_t begin) { return edge_offset + begin; });
+
+  const auto children = graph.children();
+  parent_counts_.resize(static_cast<size_t>(total), 0);
+  children_.resize(children_.size() + children.size());
+  const auto base = static_cast<int32_t>(offset);
+  std::transform(children.begin(), children.end(), children_.end() - std::ssize(children), [&](int32_t child) {
+    if (child == kNone) return kNone;
+    const int32_t id = base + child;
+    ++parent_counts_[static_cast<size_t>(id)];
+    return id;
+  });
+}
+
+void GraphBatch::Pack(std::span<const InputGraph* const> graphs, std::span<const int64_t> examples) {
+  CAVS_CHECK(graphs.size() == examples.size(), "{} graphs, {} example numbers", graphs.size(), examples.size());
+  Clear();
+  for (size_t i = 0; i < graphs.size(); ++i) Add(*graphs[i], examples[i]);
+}
+
+}  // namespace cavs

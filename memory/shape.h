@@ -1,0 +1,39 @@
+// Shape of one row of a value, or of a parameter: a vector [n] or a matrix [rows, columns].
+// A tensor of the system is `rows x Shape`: the number of rows comes from the graphs, the Shape from F, once.
+// Invariants: rank 1 or 2, every dimension >= 0. Immutable value type, safe to share between threads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace cavs {
+
+class Shape {
+ public:
+  Shape() = default;
+  static Shape Vector(int64_t width) { return Shape(1, 1, width); }
+  static Shape Matrix(int64_t rows, int64_t columns) { return Shape(2, rows, columns); }
+
+  int rank() const { return rank_; }
+  int64_t rows() const { return rows_; }
+  int64_t columns() const { return columns_; }
+  // Number of elements, which is the width of one row of the tensor.
+  int64_t width() const { return rows_ * columns_; }
+
+  // "[5]" or "[3, 4]".
+  std::string ToString() const {
+    return rank_ == 1 ? fmt::format("[{}]", columns_) : fmt::format("[{}, {}]", rows_, columns_);
+  }
+  friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  Shape(int rank, int64_t rows, int64_t columns) : rank_(rank), rows_(rows), columns_(columns) {}
+
+  int rank_ = 1;
+  int64_t rows_ = 1;
+  int64_t columns_ = 0;
+};
+
+}  // namespace cavs

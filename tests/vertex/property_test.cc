@@ -1,0 +1,230 @@
+// Random models on random batches: every policy and every combination of passes equals the double-precision oracle.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "backprop/differentiate.h"
+#include "tests/vertex/random_graphs.h"
+#include "tests/vertex/random_model.h"
+#include "tests/vertex/snapshot.h"
+
+namespace cavs {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+// A model, its parameters and its oracle.
+struct Subject {
+  Subject(uint64_t seed, bool dropout)
+      : f(ModelMaker(seed, dropout).Make()),
+        df(Differentiate(f)),
+        parameters(f.signature, seed),
+        interpreter(f, &df, parameters) {}
+
+  std::unique_ptr<RandomBatch> MakeBatch(int64_t graphs, int64_t vertices, uint64_t seed) const {
+    GraphOptions options;
+    options.vertices = vertices;
+    CounterRandom random(seed, 78);
+    return GraphMaker(f).MakeBatch(graphs, false, options, random);
+  }
+
+  Program f, df;
+  ParameterStore parameters;
+  Interpreter interpreter;
+};
+
+RunOptions OptionsFor(uint64_t seed) {
+  constexpr HeadRows kHeads[] = {HeadRows::kLabelled, HeadRows::kAll, HeadRows::kRoots};
+  return {.training = true, .head = kHeads[seed % 3], .seed = seed, .step = seed + 1, .loss_scale = 0.25f};
+}
+
+void Print(const char* what, const Difference& worst, int64_t runs) {
+  std::printf("[ measured ] %s: largest error %.2e (%s) over %lld runs\n", what, worst.error, worst.tensor.c_str(),
+              static_cast<long long>(runs));
+}
+
+void Keep(const Difference& difference, Difference* worst) {
+  if (difference.error > worst->error) *worst = difference;
+}
+
+// The oracle itself, over whole models: central differences at a few elements of every parameter.
+TEST(Property, InterpreterEqualsFiniteDifferences) {
+  for (uint64_t seed = 500; seed < 520; ++seed) {
+    Subject subject(seed, true);
+    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(3, 10, seed);
+    const RunOptions options = OptionsFor(seed);
+    Interpreter& oracle = subject.interpreter;
+    const auto loss_at = [&](double* element, double value) {
+      const double kept = std::exchange(*element, value);
+      oracle.Forward(batch->batch, options);
+      *element = kept;
+      return oracle.loss();
+    };
+    oracle.Forward(batch->batch, options);
+    oracle.Backward();
+    CounterRandom random(seed, 80);
+    for (int32_t parameter = 0; parameter < subject.parameters.count(); ++parameter) {
+      const std::vector<double>& gradient = oracle.gradient(parameter);
+      double scale = 1e-3;
+      for (const double value : gradient) scale = std::max(scale, std::abs(value));
+      for (int repeat = 0; repeat < 4; ++repeat) {
+        constexpr double kStep = 1e-5;
+        const auto i = static_cast<size_t>(random.Below(std::ssize(gradient)));
+        double* element = &oracle.parameter(parameter)[i];
+        const double rise = loss_at(element, *element + kStep) - loss_at(element, *element - kStep);
+        ASSERT_NEAR(gradient[i], static_cast<double>(options.loss_scale) * rise / (2 * kStep), 1e-6 * scale)
+            << "model " << seed << ", " << subject.parameters.declaration(parameter).name << " element " << i;
+      }
+    }
+  }
+}
+
+TEST(Property, EveryCombinationEqualsTheInterpreter) {
+  Difference worst;
+  int64_t runs = 0;
+  for (const uint64_t seed : {1, 2, 3}) {
+    Subject subject(seed, true);
+    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(6, 14, seed);
+    const RunOptions options = OptionsFor(seed);
+    const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
+    for (const PassOptions& passes : AllPassOptions()) {
+      const auto executable = CompileAndPack(subject.f, &subject.df, passes, &subject.parameters);
+      Snapshot one_thread;
+      for (const RunPolicy& policy : AllRunPolicies()) {
+        Runner runner(executable, &subject.parameters, policy);
+        Snapshot result = runner.Run(batch->batch, options, true);
+        const Difference difference = WorstDifference(expected, result);
+        Keep(difference, &worst);
+        ++runs;
+        ASSERT_LE(difference.error, kTolerance)
+            << difference.tensor << ", model " << seed << ", " << ToString(passes) << " " << policy.ToString();
+        if (policy.threads == 1) {
+          one_thread = std::move(result);
+        } else {
+          ASSERT_EQ(one_thread, result) << "threads change bits: model " << seed << ", " << ToString(passes) << " "
+                                        << policy.ToString();
+        }
+      }
+    }
+  }
+  Print("every combination", worst, runs);
+}
+
+TEST(Property, RandomModelsEqualTheInterpreter) {
+  const std::vector<RunPolicy> policies = AllRunPolicies();
+  const std::vector<PassOptions> all_passes = AllPassOptions();
+  Difference worst;
+  int64_t runs = 0;
+  for (uint64_t seed = 100; seed < 180; ++seed) {
+    Subject subject(seed, seed % 2 == 0);
+    CounterRandom random(seed, 79);
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      const PassOptions passes = all_passes[static_cast<size_t>(random.Below(std::ssize(all_passes)))];
+      const RunPolicy policy = policies[static_cast<size_t>(random.Below(std::ssize(policies)))];
+      const auto executable = CompileAndPack(subject.f, &subject.df, passes, &subject.parameters);
+      Runner runner(executable, &subject.parameters, policy);
+      // Minibatches of different sizes on the same Executor: nothing of one may show in the next.
+      for (const int64_t graphs : {5, 1, 12}) {
+        const uint64_t draw = random.Next();
+        const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(graphs, 20, draw);
+        const RunOptions options = OptionsFor(draw % 1000);
+        const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
+        const Difference difference = WorstDifference(expected, runner.Run(batch->batch, options, true));
+        Keep(difference, &worst);
+        ++runs;
+        ASSERT_LE(difference.error, kTolerance)
+            << difference.tensor << ", model " << seed << ", " << ToString(passes) << " " << policy.ToString();
+      }
+    }
+  }
+  Print("random models", worst, runs);
+}
+
+// Batches that are wide enough for kernels to be cut into several jobs.
+TEST(Property, ThreadsNeverChangeBits) {
+  for (const uint64_t seed : {11, 12}) {
+    Subject subject(seed, true);
+    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(400, 20, seed);
+    const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+    const RunOptions options = OptionsFor(1);
+    const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
+    const Snapshot one = Runner(executable, &subject.parameters, {.threads = 1}).Run(batch->batch, options, true);
+    for (const int threads : {2, 3}) {
+      Runner runner(executable, &subject.parameters, {.threads = threads});
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        ASSERT_EQ(one, runner.Run(batch->batch, options, true)) << threads << " threads, model " << seed;
+      }
+    }
+    const Difference difference = WorstDifference(expected, one);
+    EXPECT_LE(difference.error, kTolerance) << difference.tensor;
+    Print("wide batch", difference, 1);
+  }
+}
+
+TEST(Property, ForwardOnlyEqualsTraining) {
+  for (uint64_t seed = 200; seed < 220; ++seed) {
+    Subject subject(seed, false);
+    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(8, 16, seed);
+    RunOptions options = OptionsFor(seed);
+    const auto training = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+    const auto forward_only = CompileAndPack(subject.f, nullptr, {}, &subject.parameters);
+    Runner trained(training, &subject.parameters, {});
+    const Snapshot expected = trained.Run(batch->batch, options, false);
+    options.training = false;
+    options.step += 1;
+    ASSERT_EQ(expected, Runner(forward_only, &subject.parameters, {}).Run(batch->batch, options, false)) << seed;
+    ASSERT_EQ(expected, trained.Run(batch->batch, options, false)) << seed;
+  }
+}
+
+// Outside of training dropout is the identity; in training a step draws again, and the same step draws the same.
+TEST(Property, DropoutDrawsByStepAndExample) {
+  Subject subject(300, true);
+  const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(6, 16, 300);
+  const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+  Runner runner(executable, &subject.parameters, {});
+  RunOptions options = OptionsFor(1);
+  const Snapshot first = runner.Run(batch->batch, options, true);
+  options.step += 1;
+  EXPECT_NE(first, runner.Run(batch->batch, options, true));
+  options.step -= 1;
+  EXPECT_EQ(first, runner.Run(batch->batch, options, true));
+  options.training = false;
+  const Snapshot quiet = runner.Run(batch->batch, options, false);
+  options.step += 1;
+  EXPECT_EQ(quiet, runner.Run(batch->batch, options, false));
+  EXPECT_LE(WorstDifference(RunInterpreter(subject.f, batch->batch, options, false, &subject.interpreter), quiet).error,
+            kTolerance);
+}
+
+// A batch is the sum of its graphs, in any order.
+TEST(Property, OrderOfGraphsDoesNotMatter) {
+  Subject subject(400, true);
+  const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(9, 16, 400);
+  RunOptions options = OptionsFor(1);
+  subject.interpreter.Forward(batch->batch, options);
+  const double loss = subject.interpreter.loss();
+  const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+  Runner runner(executable, &subject.parameters, {});
+  double sum = 0;
+  GraphBatch reversed;
+  for (int64_t i = batch->batch.graph_count(); i-- > 0;) {
+    reversed.Add(batch->batch.graph(i), batch->batch.example(i));
+    GraphBatch alone;
+    alone.Add(batch->batch.graph(i), batch->batch.example(i));
+    runner.Run(alone, options, true);
+    sum += runner.executor().loss();
+  }
+  EXPECT_NEAR(sum, loss, 1e-5 * loss);
+  runner.Run(reversed, options, true);
+  EXPECT_NEAR(runner.executor().loss(), loss, 1e-5 * loss);
+}
+
+}  // namespace
+}  // namespace cavs

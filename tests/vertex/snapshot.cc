@@ -1,0 +1,171 @@
+#include "tests/vertex/snapshot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "memory/device.h"
+
+namespace cavs {
+namespace {
+
+template <typename Row>
+void Append(const Row& row, std::vector<double>* values) {
+  values->insert(values->end(), row.begin(), row.end());
+}
+
+// What an Executor and an Interpreter have in common.
+template <typename Run>
+Snapshot TakeValues(const Program& f, const GraphBatch& batch, const Run& run) {
+  Snapshot snapshot;
+  for (size_t channel = 0; channel < f.signature->channels.size(); ++channel) {
+    const ChannelDeclaration& declaration = f.signature->channels[channel];
+    if (declaration.kind != ChannelKind::kState) continue;
+    NamedTensor tensor{"state " + declaration.name, {}};
+    for (int32_t vertex = 0; vertex < batch.vertex_count(); ++vertex) {
+      Append(run.state(static_cast<int32_t>(channel), vertex), &tensor.values);
+    }
+    snapshot.push_back(std::move(tensor));
+  }
+  NamedTensor heads{"head vertices", {}};
+  Append(run.head_vertices(), &heads.values);
+  snapshot.push_back(std::move(heads));
+  for (size_t i = 0; i < f.outputs.size(); ++i) {
+    snapshot.push_back({"output " + f.outputs[i].name, {}});
+    Append(run.output(i), &snapshot.back().values);
+  }
+  for (size_t i = 0; i < f.losses.size(); ++i) {
+    snapshot.push_back({fmt::format("loss {}", i), {}});
+    Append(run.loss_rows(i), &snapshot.back().values);
+  }
+  snapshot.push_back({"loss", {run.loss()}});
+  return snapshot;
+}
+
+std::vector<double> DenseGradient(const Gradients& gradients, int32_t parameter) {
+  const ParameterDeclaration& declaration = gradients.signature().parameters[static_cast<size_t>(parameter)];
+  std::vector<double> result(static_cast<size_t>(declaration.shape.width()), 0.0);
+  if (!gradients.touched(parameter)) return result;
+  if (!declaration.is_lookup) {
+    const std::span<const float> dense = gradients.dense(parameter);
+    std::copy(dense.begin(), dense.end(), result.begin());
+    return result;
+  }
+  const SparseRows& sparse = gradients.sparse(parameter);
+  const int64_t width = declaration.shape.columns();
+  for (size_t i = 0; i < sparse.ids.size(); ++i) {
+    for (int64_t column = 0; column < width; ++column) {
+      result[static_cast<size_t>(sparse.ids[i] * width + column)] =
+          static_cast<double>(sparse.rows[i * static_cast<size_t>(width) + static_cast<size_t>(column)]);
+    }
+  }
+  return result;
+}
+
+double TensorDifference(const NamedTensor& reference, const NamedTensor& result) {
+  if (reference.name != result.name || reference.values.size() != result.values.size()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double scale = 0;
+  double difference = 0;
+  for (size_t i = 0; i < reference.values.size(); ++i) {
+    if (!std::isfinite(reference.values[i]) || !std::isfinite(result.values[i])) {
+      return std::numeric_limits<double>::infinity();
+    }
+    scale = std::max(scale, std::abs(reference.values[i]));
+    difference = std::max(difference, std::abs(reference.values[i] - result.values[i]));
+  }
+  return difference == 0 ? 0 : difference / scale;
+}
+
+}  // namespace
+
+Difference WorstDifference(const Snapshot& reference, const Snapshot& result) {
+  if (reference.size() != result.size()) return {std::numeric_limits<double>::infinity(), "number of tensors"};
+  Difference worst;
+  for (size_t i = 0; i < reference.size(); ++i) {
+    const double error = TensorDifference(reference[i], result[i]);
+    if (error > worst.error) worst = {error, reference[i].name};
+  }
+  return worst;
+}
+
+Snapshot RunInterpreter(const Program& f, const GraphBatch& batch, const RunOptions& options, bool gradients,
+                        Interpreter* interpreter) {
+  interpreter->Forward(batch, options);
+  Snapshot snapshot = TakeValues(f, batch, *interpreter);
+  if (!gradients) return snapshot;
+  interpreter->Backward();
+  for (size_t i = 0; i < f.signature->parameters.size(); ++i) {
+    snapshot.push_back(
+        {"gradient of " + f.signature->parameters[i].name, interpreter->gradient(static_cast<int32_t>(i))});
+  }
+  return snapshot;
+}
+
+std::string RunPolicy::ToString() const {
+  return fmt::format("batching={} memory={} threads={}", BatchingPolicyName(batching), PoolPolicyName(memory), threads);
+}
+
+std::string ToString(const PassOptions& passes) {
+  return fmt::format("hoisting={:d} lazy_batching={:d} fusion={:d} cse={:d} dead_code={:d}", passes.hoisting,
+                     passes.lazy_batching, passes.fusion, passes.common_expressions, passes.dead_code);
+}
+
+std::vector<PassOptions> AllPassOptions() {
+  std::vector<PassOptions> all;
+  for (unsigned bits = 0; bits < 32; ++bits) {
+    const auto on = [bits](unsigned bit) { return (bits >> bit & 1U) != 0; };
+    all.push_back(
+        {.hoisting = on(0), .lazy_batching = on(1), .fusion = on(2), .common_expressions = on(3), .dead_code = on(4)});
+  }
+  return all;
+}
+
+std::vector<RunPolicy> AllRunPolicies() {
+  std::vector<RunPolicy> all;
+  for (const BatchingPolicy batching :
+       {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier, BatchingPolicy::kAgenda}) {
+    for (const PoolPolicy memory : {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena}) {
+      for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
+    }
+  }
+  return all;
+}
+
+Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy)
+    : executable_(std::move(executable)),
+      threads_(policy.threads),
+      pool_(MakePool(policy.memory, MakeDevice(DeviceKind::kCpu))),
+      scheduler_(MakeScheduler(policy.batching)),
+      executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),
+      gradients_(executable_->forward().signature) {}
+
+Snapshot Runner::Run(const GraphBatch& batch, const RunOptions& options, bool gradients) {
+  scheduler_->Plan(batch, &schedule_);
+  executor_->Forward(batch, schedule_, options);
+  const Program& f = executable_->forward();
+  Snapshot snapshot = TakeValues(f, batch, *executor_);
+  if (!gradients) return snapshot;
+  gradients_.Clear();
+  executor_->Backward(&gradients_);
+  for (size_t i = 0; i < f.signature->parameters.size(); ++i) {
+    snapshot.push_back(
+        {"gradient of " + f.signature->parameters[i].name, DenseGradient(gradients_, static_cast<int32_t>(i))});
+  }
+  return snapshot;
+}
+
+std::shared_ptr<const Executable> CompileAndPack(const Program& f, const Program* df, const PassOptions& passes,
+                                                 ParameterStore* parameters) {
+  std::shared_ptr<const Executable> executable = Executable::Compile(f, df, passes);
+  for (const int32_t parameter : executable->multiplied()) parameters->RequestPacked(parameter);
+  parameters->Pack();
+  return executable;
+}
+
+}  // namespace cavs

@@ -1,0 +1,77 @@
+// Snapshots of a run, by the Executor or by the Interpreter, and how far two of them lie apart.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cavs/base/thread_pool.h"
+#include "graph/graph_batch.h"
+#include "graph/schedule.h"
+#include "graph/scheduler.h"
+#include "memory/pool.h"
+#include "vertex/executable.h"
+#include "vertex/executor.h"
+#include "vertex/gradients.h"
+#include "vertex/interpreter.h"
+#include "vertex/parameters.h"
+
+namespace cavs {
+
+// States, outputs, losses and gradients, each a tensor under its own name. Floats are exact as doubles.
+struct NamedTensor {
+  std::string name;
+  std::vector<double> values;
+  friend bool operator==(const NamedTensor&, const NamedTensor&) = default;
+};
+using Snapshot = std::vector<NamedTensor>;
+
+struct Difference {
+  double error = 0;  // largest difference over the largest reference value of the tensor
+  std::string tensor;
+};
+// The worst tensor. Infinite when names or sizes differ, or a number is not finite.
+Difference WorstDifference(const Snapshot& reference, const Snapshot& result);
+
+// Runs F, and dF when `interpreter` has been given one and `gradients` is true.
+Snapshot RunInterpreter(const Program& f, const GraphBatch& batch, const RunOptions& options, bool gradients,
+                        Interpreter* interpreter);
+
+// One way to run a Program.
+struct RunPolicy {
+  BatchingPolicy batching = BatchingPolicy::kFrontier;
+  PoolPolicy memory = PoolPolicy::kArena;
+  int threads = 1;
+  std::string ToString() const;
+};
+std::string ToString(const PassOptions& passes);
+// Every combination of the pass switches.
+std::vector<PassOptions> AllPassOptions();
+std::vector<RunPolicy> AllRunPolicies();
+
+// An Executor and what it needs, all its own but for the program and the parameters.
+class Runner {
+ public:
+  Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy);
+
+  Snapshot Run(const GraphBatch& batch, const RunOptions& options, bool gradients);
+  const Executor& executor() const { return *executor_; }
+  const Schedule& schedule() const { return schedule_; }
+  const Gradients& gradients() const { return gradients_; }
+
+ private:
+  std::shared_ptr<const Executable> executable_;
+  ThreadPool threads_;
+  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Scheduler> scheduler_;
+  Schedule schedule_;
+  std::unique_ptr<Executor> executor_;
+  Gradients gradients_;
+};
+
+// Compiles, and packs the parameters that the products need.
+std::shared_ptr<const Executable> CompileAndPack(const Program& f, const Program* df, const PassOptions& passes,
+                                                 ParameterStore* parameters);
+
+}  // namespace cavs

@@ -1,0 +1,155 @@
+// Executable: F (and dF) compiled once per model into steps over buffers; what an Executor binds to a minibatch.
+//
+// Compilation decides, for every value, where its rows lie (Location) and which instructions run as one fused group:
+//  - gathers, pulls, slices and pushed rows are addresses, not copies, unless a product must read them;
+//  - the parts of a concatenation are written in place by their producers, a scattered value into its state's table;
+//  - values used only inside of their own fused group have no memory at all.
+// Immutable after Compile; safe to share between threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vertex/kernels/elementwise.h"
+#include "vertex/passes.h"
+#include "vertex/program.h"
+
+namespace cavs {
+
+enum class BufferKind : uint8_t {
+  kRows,             // [rows of `space`, width], allocated for each run
+  kChannel,          // rows of all types that scatter (push) channel `id`, type after type
+  kChannelGradient,  // the same for the gradient
+  kParameter,        // values of parameter `id`
+  kConstant,         // the row of constant value `id`
+  kLossScale,        // RunOptions::loss_scale
+  kColumn,           // external float rows of column `id`, in row order of a vertex type or of the head
+};
+
+struct Buffer {
+  BufferKind kind;
+  RowSpace space;
+  int64_t width = 0;
+  int32_t id = -1;
+};
+
+// Arrays of row numbers that a run derives from its Schedule.
+enum class IndexKind : uint8_t {
+  kSlot,        // by row of `type`: row of child `slot` in the tables of channel class `channel_class`
+  kEdge,        // by edge of `type`: row of the child in those tables
+  kEdgeParent,  // by edge of `type`: row of the parent in its type
+  kHead,        // by head row: row of the vertex in the tables of `channel_class`
+  kIds,         // by row of `type`: id in `column`
+};
+
+struct IndexSpec {
+  IndexKind kind;
+  int32_t type = -1;
+  int32_t slot = -1;
+  int32_t channel_class = -1;
+  int32_t column = -1;
+  friend bool operator==(const IndexSpec&, const IndexSpec&) = default;
+};
+
+// Rows of a value: columns [column, ...) of a buffer, row by row or through an index.
+struct Location {
+  int32_t buffer = -1;
+  int64_t column = 0;
+  int32_t index = -1;
+  bool valid() const { return buffer >= 0; }
+  friend bool operator==(const Location&, const Location&) = default;
+};
+
+enum class StepKind : uint8_t { kGroup, kCopy, kKernel };
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  bool backward = false;
+  int32_t instruction = -1;        // of its Program; the first one of a group
+  RowSpace space;                  // rows that it runs over
+  std::vector<Location> operands;  // inputs, then outputs
+  int32_t inputs = 0;
+  std::vector<int64_t> widths;  // of the operands
+  std::vector<Space> spaces;    // of the operands: which numbering of rows they follow
+  ElementwiseProgram group;     // kGroup
+  bool accumulates = false;     // kGroup: an indexed output may name a row twice when children are shared
+  bool draws = false;           // kGroup: reads the row keys of dropout
+};
+
+// Steps of one function, by phase.
+struct FunctionSteps {
+  std::array<std::vector<Step>, 3> phases;
+  const std::vector<Step>& phase(Phase p) const { return phases[static_cast<size_t>(p)]; }
+  std::vector<Step>& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
+};
+
+// Rows of a lookup table's gradient, merged after a run.
+struct LookupGradient {
+  int32_t parameter;
+  IndexSpec ids;
+  Location rows;
+  RowSpace space;
+};
+
+class Executable {
+ public:
+  // `backward` is null for forward-only use. Partitions and fuses both as `options` says; Simplify comes before, as
+  // dF must be derived from the simplified F.
+  static std::shared_ptr<const Executable> Compile(const Program& forward, const Program* backward,
+                                                   const PassOptions& options);
+
+  const Program& forward() const { return forward_; }
+  const Program& backward() const { return backward_; }
+  bool has_backward() const { return has_backward_; }
+  const Signature& signature() const { return *forward_.signature; }
+
+  const FunctionSteps& function(bool backward, int32_t type) const {
+    return (backward ? backward_types_ : forward_types_)[static_cast<size_t>(type)];
+  }
+  const std::vector<Step>& head(bool backward) const { return backward ? backward_head_ : forward_head_; }
+  const std::vector<Buffer>& buffers() const { return buffers_; }
+  const std::vector<IndexSpec>& indices() const { return indices_; }
+  const std::vector<LookupGradient>& lookup_gradients() const { return lookup_gradients_; }
+  // Parameters that products multiply by.
+  const std::vector<int32_t>& multiplied() const { return multiplied_; }
+  // Where the value of a state, an output or a loss is.
+  Location location(ValueId value) const { return locations_[static_cast<size_t>(value)]; }
+  // Channels with equal types share row numbers: their class. Types of a class, ascending.
+  int32_t channel_class(int32_t channel) const { return channel_class_[static_cast<size_t>(channel)]; }
+  const std::vector<int32_t>& class_types(int32_t channel_class) const {
+    return class_types_[static_cast<size_t>(channel_class)];
+  }
+  int32_t class_count() const { return static_cast<int32_t>(class_types_.size()); }
+  // The channel whose table holds the rows of `channel`: itself, or the state that equals a push channel.
+  int32_t table_of(int32_t channel) const { return table_of_[static_cast<size_t>(channel)]; }
+  // Push channels that the head reads.
+  const std::vector<int32_t>& head_channels() const { return head_channels_; }
+  bool draws() const { return draws_; }
+
+ private:
+  friend class Compiler;
+  Executable() = default;
+
+  Program forward_, backward_;
+  bool has_backward_ = false;
+  std::vector<FunctionSteps> forward_types_, backward_types_;
+  std::vector<Step> forward_head_, backward_head_;
+  std::vector<Buffer> buffers_;
+  std::vector<IndexSpec> indices_;
+  std::vector<LookupGradient> lookup_gradients_;
+  std::vector<int32_t> multiplied_;
+  std::vector<Location> locations_;
+  std::vector<int32_t> channel_class_;
+  std::vector<std::vector<int32_t>> class_types_;
+  std::vector<int32_t> table_of_;
+  std::vector<int32_t> head_channels_;
+  bool draws_ = false;
+};
+
+// The compiled steps as text: what runs as one kernel, and what is only an address.
+std::string ToString(const Executable& executable);
+
+}  // namespace cavs

@@ -1,0 +1,97 @@
+// Executor: runs a compiled F over a Schedule, and dF over its reverse.
+// An Executable is compiled once per model and is shared read-only; an Executor belongs to one Session and owns the
+// memory of a run: a minibatch's values live until the next Forward.
+//
+// Not thread-safe; any number of Executors may run over one Executable and one ParameterStore at the same time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cavs/base/thread_pool.h"
+#include "graph/graph_batch.h"
+#include "graph/schedule.h"
+#include "memory/pool.h"
+#include "vertex/gradients.h"
+#include "vertex/parameters.h"
+#include "vertex/passes.h"
+#include "vertex/program.h"
+
+namespace cavs {
+
+// Which rows the head runs over.
+enum class HeadRows : uint8_t {
+  kLabelled,  // pushed vertices with at least one label
+  kRoots,     // pushed vertices without parents
+  kAll,       // every pushed vertex
+};
+
+struct RunOptions {
+  bool training = false;  // dropout is drawn
+  HeadRows head = HeadRows::kLabelled;
+  uint64_t seed = 0;  // with `step`, the source of dropout's draws
+  uint64_t step = 0;
+  float loss_scale = 1.0f;  // factor of every gradient: 1, or 1 / graphs of the minibatch
+};
+
+// Seconds of one Forward and Backward, by part.
+struct RunTimes {
+  double pack = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0;
+};
+
+struct RunCounters {
+  int64_t launches = 0;      // kernel calls
+  int64_t copied_bytes = 0;  // moved by gathers, scatters and concatenations alone
+  double flops = 0;          // useful floating-point operations of matrix products
+};
+
+// The first non-finite number of a run, in order of execution.
+struct NonFinite {
+  bool found = false;
+  std::string operation;  // the instruction as text
+  int64_t example = -1;   // number of the example in its data set
+  int64_t vertex = -1;    // vertex inside of its graph
+};
+
+class Executable;  // executable.h
+
+class Executor {
+ public:
+  // `parameters`, `pool` and `threads` must outlive the Executor.
+  Executor(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, Pool* pool,
+           ThreadPool* threads);
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  ~Executor();
+
+  // Runs F. `batch` and `schedule` must live until the next Forward. Ends the previous minibatch: its values are gone.
+  // Throws std::invalid_argument when the graphs do not fit F, OutOfMemory at the pool's cap.
+  void Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options);
+  // Runs dF over the reverse of the last Forward's schedule. Adds into `gradients`. Needs an Executable with dF.
+  void Backward(Gradients* gradients);
+
+  // Sum of all losses over all head rows of the last Forward, not scaled.
+  double loss() const;
+  int64_t head_rows() const;
+  // Batch vertex of a head row, in the order of (example, vertex).
+  std::span<const int32_t> head_vertices() const;
+  // Values of Program::outputs[output], [head_rows, width], row-major and dense.
+  std::span<const float> output(size_t output) const;
+  // The row [1] of Program::losses[loss] for each head row.
+  std::span<const float> loss_rows(size_t loss) const;
+  // State `channel` of a batch vertex, [width]; empty when its type does not scatter it.
+  std::span<const float> state(int32_t channel, int32_t vertex) const;
+
+  NonFinite FindNonFinite() const;
+  const RunTimes& times() const;
+  const RunCounters& counters() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cavs

@@ -1,0 +1,43 @@
+// Gradients of the parameters of one or several minibatches, ready for an optimizer.
+// Dense parameters have a full matrix; lookup tables have sorted unique rows only.
+// Invariant: a parameter that no run touched since Clear has `touched() == false` and an exact zero gradient.
+// Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "vertex/kernels/sparse_rows.h"
+#include "vertex/signature.h"
+
+namespace cavs {
+
+class Gradients {
+ public:
+  explicit Gradients(std::shared_ptr<const Signature> signature);
+
+  // Forgets everything; memory is kept.
+  void Clear();
+  bool touched(int32_t parameter) const { return touched_[static_cast<size_t>(parameter)]; }
+  void set_touched(int32_t parameter) { touched_[static_cast<size_t>(parameter)] = true; }
+
+  // [rows * columns] of a dense parameter. Undefined content until touched: the first writer overwrites.
+  std::span<float> dense(int32_t parameter) { return dense_[static_cast<size_t>(parameter)]; }
+  std::span<const float> dense(int32_t parameter) const { return dense_[static_cast<size_t>(parameter)]; }
+  SparseRows& sparse(int32_t parameter) { return sparse_[static_cast<size_t>(parameter)]; }
+  const SparseRows& sparse(int32_t parameter) const { return sparse_[static_cast<size_t>(parameter)]; }
+
+  // Adds `rows` (sorted unique ids) into the sparse gradient of a lookup table.
+  void AddSparse(int32_t parameter, const SparseRows& rows);
+  const Signature& signature() const { return *signature_; }
+
+ private:
+  std::shared_ptr<const Signature> signature_;
+  std::vector<char> touched_;
+  std::vector<std::vector<float>> dense_;
+  std::vector<SparseRows> sparse_;
+};
+
+}  // namespace cavs

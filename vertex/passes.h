@@ -1,0 +1,31 @@
+// Passes: Program -> Program, each with a switch for ablation; every combination gives equal answers.
+// Pure functions; they work alike on F and on dF.
+#pragma once
+
+#include "vertex/program.h"
+
+namespace cavs {
+
+struct PassOptions {
+  bool hoisting = true;            // run what does not depend on the recursion once, before it
+  bool lazy_batching = true;       // run what the recursion does not depend on once, after it
+  bool fusion = true;              // elementwise chains become one kernel
+  bool common_expressions = true;  // equal instructions run once
+  bool dead_code = true;           // instructions without effect are dropped
+};
+
+// Replaces the uses of an instruction that equals an earlier one of its function.
+Program MergeCommonExpressions(Program program);
+
+// Drops instructions that reach no sink, loss, output or value of `also_live`.
+Program DropDeadCode(Program program, const std::vector<ValueId>& also_live = {});
+
+// Sets the phase of every instruction of a vertex function (Neubig et al. 2017 and Cavs section 3.5, "lazy" and
+// "eager"): hoisted where it does not depend on a gather (kScatterGrad in dF), deferred where no scatter
+// (kGatherGrad in dF) depends on it, else recurrent.
+Program Partition(Program program, const PassOptions& options);
+
+// The first two, as `options` says. Differentiate what this returns, so that F and dF agree on values.
+Program Simplify(Program program, const PassOptions& options);
+
+}  // namespace cavs

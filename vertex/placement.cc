@@ -1,0 +1,297 @@
+#include "vertex/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cavs/base/error.h"
+#include "cavs/base/random.h"
+
+namespace cavs {
+
+Placement::Placement(const Executable* executable) : executable_(executable) {
+  const Signature& signature = executable->signature();
+  type_total_ = static_cast<int64_t>(signature.types.size());
+  indices_.resize(executable->indices().size());
+  column_rows_.resize(executable->buffers().size());
+  labels_.resize(signature.columns.size());
+  targets_.resize(signature.columns.size());
+  keys_.resize(signature.types.size() * 2 + 1);
+  pushes_head_.assign(signature.types.size(), executable->head_channels().empty() ? 0 : 1);
+  for (const int32_t channel : executable->head_channels()) {
+    const std::vector<int32_t>& types = executable->class_types(executable->channel_class(channel));
+    for (size_t t = 0; t < pushes_head_.size(); ++t) {
+      if (!std::binary_search(types.begin(), types.end(), static_cast<int32_t>(t))) pushes_head_[t] = 0;
+    }
+  }
+}
+
+void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options) {
+  batch_ = &batch;
+  schedule_ = &schedule;
+  CheckTypes();
+  CountRows();
+  MapColumns();
+  CollectHeadRows(options.head);
+  for (size_t i = 0; i < indices_.size(); ++i) FillIndex(executable_->indices()[i], &indices_[i]);
+  FillHeadColumns();
+  for (size_t b = 0; b < column_rows_.size(); ++b) {
+    if (executable_->buffers()[b].kind == BufferKind::kColumn)
+      FillColumnRows(executable_->buffers()[b], &column_rows_[b]);
+  }
+  if (executable_->draws() && options.training) FillKeys(options.seed, options.step);
+}
+
+std::string Placement::Name(int32_t vertex) const {
+  return fmt::format("example {}, vertex {}", batch_->example(batch_->graph_of(vertex)), batch_->local_id(vertex));
+}
+
+void Placement::CheckTypes() {
+  const std::vector<TypeDeclaration>& types = executable_->signature().types;
+  const int64_t vertices = batch_->vertex_count();
+  shares_children_ = false;
+  for (int32_t v = 0; v < vertices; ++v) {
+    const int32_t type = batch_->type(v);
+    if (type < 0 || type >= type_total_) {
+      ThrowInvalid("graph", fmt::format("{}: expected a vertex type in [0, {}), got {}", Name(v), type_total_, type));
+    }
+    const TypeDeclaration& declared = types[static_cast<size_t>(type)];
+    const int64_t children = std::ssize(batch_->children(v));
+    if (declared.children != kAnyArity && children != declared.children) {
+      ThrowInvalid("graph", fmt::format("{}: expected {} children for type \"{}\", got {}", Name(v), declared.children,
+                                        declared.name, children));
+    }
+    shares_children_ = shares_children_ || batch_->parent_counts()[static_cast<size_t>(v)] > 1;
+  }
+}
+
+void Placement::CountRows() {
+  const int32_t classes = executable_->class_count();
+  class_base_.assign(static_cast<size_t>(classes * type_total_), -1);
+  class_rows_.assign(static_cast<size_t>(classes), 0);
+  for (int32_t c = 0; c < classes; ++c) {
+    for (const int32_t type : executable_->class_types(c)) {
+      class_base_[static_cast<size_t>(c * type_total_ + type)] = class_rows_[static_cast<size_t>(c)];
+      class_rows_[static_cast<size_t>(c)] += schedule_->rows(type);
+    }
+  }
+}
+
+int64_t Placement::rows(const RowSpace& space) const {
+  switch (space.kind) {
+    case Space::kVertex:
+      return schedule_->rows(space.type);
+    case Space::kEdge:
+      return schedule_->edges(space.type);
+    case Space::kHead:
+      return std::ssize(head_vertices_);
+    default:
+      return 1;
+  }
+}
+
+int64_t Placement::base(int32_t channel_class, int32_t type) const {
+  return class_base_[static_cast<size_t>(channel_class * type_total_ + type)];
+}
+
+const std::vector<int32_t>& Placement::index(const IndexSpec& spec) const {
+  const auto& specs = executable_->indices();
+  return indices_[static_cast<size_t>(std::find(specs.begin(), specs.end(), spec) - specs.begin())];
+}
+
+const std::vector<float>& Placement::column_rows(const Buffer& buffer) const {
+  return column_rows_[static_cast<size_t>(&buffer - executable_->buffers().data())];
+}
+
+const std::vector<uint64_t>& Placement::keys(const RowSpace& space) const {
+  if (space.kind == Space::kHead) return keys_.back();
+  const int64_t edges = space.kind == Space::kEdge ? type_total_ : 0;
+  return keys_[static_cast<size_t>(edges + space.type)];
+}
+
+int32_t Placement::vertex_of(const RowSpace& space, int64_t row) const {
+  if (space.kind == Space::kHead) return head_vertices_[static_cast<size_t>(row)];
+  if (space.kind == Space::kEdge) row = schedule_->edge_parent(space.type)[static_cast<size_t>(row)];
+  return schedule_->vertex_of_row(space.type)[static_cast<size_t>(row)];
+}
+
+void Placement::MapColumns() {
+  const std::vector<ColumnDeclaration>& columns = executable_->signature().columns;
+  const ColumnSet* mapped = nullptr;
+  column_map_.resize(columns.size() * static_cast<size_t>(batch_->graph_count()));
+  for (int64_t g = 0; g < batch_->graph_count(); ++g) {
+    int32_t* map = column_map_.data() + static_cast<size_t>(g) * columns.size();
+    const ColumnSet& set = batch_->graph(g).columns();
+    if (&set == mapped) {
+      std::copy_n(map - columns.size(), columns.size(), map);
+      continue;
+    }
+    mapped = &set;
+    for (size_t c = 0; c < columns.size(); ++c) {
+      map[c] = set.Find(columns[c].name);
+      if (map[c] == kNone) continue;
+      const Column& given = set[map[c]];
+      const bool ids = columns[c].use == ColumnUse::kIds;
+      if (ids != (given.kind == ColumnKind::kIds) || (!ids && given.width != columns[c].limit)) {
+        ThrowInvalid("graph",
+                     fmt::format("example {}: expected column \"{}\" with {}, got {} of width {}", batch_->example(g),
+                                 given.name, ids ? "ids" : fmt::format("rows of {} floats", columns[c].limit),
+                                 given.kind == ColumnKind::kIds ? "ids" : "rows", given.width));
+      }
+    }
+  }
+}
+
+int32_t Placement::Id(int32_t column, int32_t vertex) const {
+  const int32_t g = batch_->graph_of(vertex);
+  const size_t columns = executable_->signature().columns.size();
+  const int32_t mapped = column_map_[static_cast<size_t>(g) * columns + static_cast<size_t>(column)];
+  if (mapped == kNone) return kNone;
+  const int32_t id = batch_->graph(g).ids(mapped)[static_cast<size_t>(batch_->local_id(vertex))];
+  const ColumnDeclaration& declared = executable_->signature().columns[static_cast<size_t>(column)];
+  if (id >= declared.limit) {
+    ThrowInvalid("graph", fmt::format("{}: expected \"{}\" in [0, {}), got {}", Name(vertex), declared.name,
+                                      declared.limit, id));
+  }
+  return id;
+}
+
+std::span<const float> Placement::Row(int32_t column, int32_t vertex) const {
+  const int32_t g = batch_->graph_of(vertex);
+  const size_t columns = executable_->signature().columns.size();
+  const int32_t mapped = column_map_[static_cast<size_t>(g) * columns + static_cast<size_t>(column)];
+  if (mapped == kNone) return {};
+  return batch_->graph(g).row(mapped, batch_->local_id(vertex));
+}
+
+bool Placement::IsLabelled(int32_t vertex) const {
+  const Program& program = executable_->forward();
+  return std::any_of(program.head_columns.begin(), program.head_columns.end(), [&](int32_t column) {
+    const bool ids = program.signature->columns[static_cast<size_t>(column)].use == ColumnUse::kIds;
+    return ids ? Id(column, vertex) != kNone : !Row(column, vertex).empty();
+  });
+}
+
+void Placement::CollectHeadRows(HeadRows which) {
+  head_vertices_.clear();
+  for (int32_t v = 0; v < batch_->vertex_count(); ++v) {
+    if (pushes_head_[static_cast<size_t>(batch_->type(v))] == 0) continue;
+    const bool root = batch_->parent_counts()[static_cast<size_t>(v)] == 0;
+    if (which == HeadRows::kAll || (which == HeadRows::kRoots && root) ||
+        (which == HeadRows::kLabelled && IsLabelled(v))) {
+      head_vertices_.push_back(v);
+    }
+  }
+}
+
+int32_t Placement::TableRow(const IndexSpec& spec, int32_t child, int32_t parent) const {
+  if (child == kNone) return kNone;
+  const int32_t type = batch_->type(child);
+  const int64_t first = base(spec.channel_class, type);
+  if (first < 0) {
+    const auto& types = executable_->signature().types;
+    ThrowInvalid("graph",
+                 fmt::format("{}: expected children of \"{}\" that scatter the state it gathers, got vertex {} of type "
+                             "\"{}\", which does not",
+                             Name(parent), types[static_cast<size_t>(batch_->type(parent))].name,
+                             batch_->local_id(child), types[static_cast<size_t>(type)].name));
+  }
+  return static_cast<int32_t>(first) + schedule_->row_of_vertex(child);
+}
+
+void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
+  switch (spec.kind) {
+    case IndexKind::kSlot: {
+      const std::span<const int64_t> begin = schedule_->edge_begin(spec.type);
+      const std::span<const int32_t> child = schedule_->edge_child(spec.type);
+      const std::span<const int32_t> vertex = schedule_->vertex_of_row(spec.type);
+      index->resize(vertex.size());
+      for (size_t r = 0; r < vertex.size(); ++r) {
+        (*index)[r] = TableRow(spec, child[static_cast<size_t>(begin[r] + spec.slot)], vertex[r]);
+      }
+      break;
+    }
+    case IndexKind::kEdge: {
+      const std::span<const int32_t> child = schedule_->edge_child(spec.type);
+      const std::span<const int32_t> parent = schedule_->edge_parent(spec.type);
+      index->resize(child.size());
+      for (size_t e = 0; e < child.size(); ++e) {
+        (*index)[e] = TableRow(spec, child[e], schedule_->vertex_of_row(spec.type)[static_cast<size_t>(parent[e])]);
+      }
+      break;
+    }
+    case IndexKind::kEdgeParent: {
+      const std::span<const int32_t> parent = schedule_->edge_parent(spec.type);
+      index->assign(parent.begin(), parent.end());
+      break;
+    }
+    case IndexKind::kHead: {
+      index->resize(head_vertices_.size());
+      for (size_t r = 0; r < head_vertices_.size(); ++r)
+        (*index)[r] = TableRow(spec, head_vertices_[r], head_vertices_[r]);
+      break;
+    }
+    case IndexKind::kIds:
+      FillIds(spec, index);
+      break;
+  }
+}
+
+void Placement::FillIds(const IndexSpec& spec, std::vector<int32_t>* index) {
+  const std::span<const int32_t> vertex = schedule_->vertex_of_row(spec.type);
+  index->resize(vertex.size());
+  for (size_t r = 0; r < vertex.size(); ++r) (*index)[r] = Id(spec.column, vertex[r]);
+}
+
+void Placement::FillHeadColumns() {
+  for (const int32_t column : executable_->forward().head_columns) {
+    const ColumnDeclaration& declared = executable_->signature().columns[static_cast<size_t>(column)];
+    std::vector<int32_t>& labels = labels_[static_cast<size_t>(column)];
+    labels.resize(head_vertices_.size());
+    if (declared.use == ColumnUse::kIds) {
+      for (size_t r = 0; r < labels.size(); ++r) labels[r] = Id(column, head_vertices_[r]);
+      continue;
+    }
+    std::vector<float>& targets = targets_[static_cast<size_t>(column)];
+    targets.assign(labels.size() * static_cast<size_t>(declared.limit), 0.0f);
+    for (size_t r = 0; r < labels.size(); ++r) {
+      const std::span<const float> row = Row(column, head_vertices_[r]);
+      labels[r] = row.empty() ? kNone : static_cast<int32_t>(r);
+      std::copy(row.begin(), row.end(), targets.begin() + static_cast<int64_t>(r) * declared.limit);
+    }
+  }
+}
+
+void Placement::FillColumnRows(const Buffer& buffer, std::vector<float>* rows) {
+  const std::span<const int32_t> vertex = schedule_->vertex_of_row(buffer.space.type);
+  rows->assign(vertex.size() * static_cast<size_t>(buffer.width), 0.0f);
+  for (size_t r = 0; r < vertex.size(); ++r) {
+    const std::span<const float> row = Row(buffer.id, vertex[r]);
+    std::copy(row.begin(), row.end(), rows->begin() + static_cast<int64_t>(r) * buffer.width);
+  }
+}
+
+void Placement::FillKeys(uint64_t seed, uint64_t step) {
+  const auto key = [&](int32_t v) {
+    return HashCounter(seed, step, static_cast<uint64_t>(batch_->example(batch_->graph_of(v))),
+                       static_cast<uint64_t>(batch_->local_id(v)));
+  };
+  for (int32_t type = 0; type < type_total_; ++type) {
+    const std::span<const int32_t> vertex = schedule_->vertex_of_row(type);
+    std::vector<uint64_t>& rows = keys_[static_cast<size_t>(type)];
+    rows.resize(vertex.size());
+    for (size_t r = 0; r < vertex.size(); ++r) rows[r] = key(vertex[r]);
+    const std::span<const int32_t> parent = schedule_->edge_parent(type);
+    const std::span<const int64_t> begin = schedule_->edge_begin(type);
+    std::vector<uint64_t>& edges = keys_[static_cast<size_t>(type_total_ + type)];
+    edges.resize(parent.size());
+    for (size_t e = 0; e < parent.size(); ++e) {
+      const size_t row = static_cast<size_t>(parent[e]);
+      edges[e] = HashCounter(rows[row], static_cast<uint64_t>(static_cast<int64_t>(e) - begin[row]));
+    }
+  }
+  keys_.back().resize(head_vertices_.size());
+  for (size_t r = 0; r < head_vertices_.size(); ++r) keys_.back()[r] = key(head_vertices_[r]);
+}
+
+}  // namespace cavs

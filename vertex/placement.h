@@ -1,0 +1,82 @@
+// Placement: what one minibatch means to an Executable: how many rows each space has, and every index array.
+// All in memory that is reused from one minibatch to the next. Not thread-safe.
+//
+// Rows of a channel's table: the types of its class, ascending, each in schedule order. So the rows that a task
+// scatters are contiguous, and a reader finds a vertex at base(class, type) + row_of_vertex.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "graph/graph_batch.h"
+#include "graph/schedule.h"
+#include "vertex/executable.h"
+#include "vertex/executor.h"
+
+namespace cavs {
+
+class Placement {
+ public:
+  explicit Placement(const Executable* executable);
+
+  // Throws std::invalid_argument naming example and vertex when a graph does not fit F: an unknown type, a wrong number
+  // of children, a child that does not scatter what its parent gathers, an id out of range, a missing column.
+  void Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options);
+
+  int64_t rows(const RowSpace& space) const;
+  int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
+  // First row of a type in the tables of a class; -1 when the type is not in the class.
+  int64_t base(int32_t channel_class, int32_t type) const;
+  const std::vector<int32_t>& index(int32_t index) const { return indices_[static_cast<size_t>(index)]; }
+  const std::vector<int32_t>& index(const IndexSpec& spec) const;
+  // Rows of an external column over a type or the head, [rows, width].
+  const std::vector<float>& column_rows(const Buffer& buffer) const;
+  // Ids of a label column for each head row.
+  const std::vector<int32_t>& labels(int32_t column) const { return labels_[static_cast<size_t>(column)]; }
+  // Float targets of a column for each head row, [head rows, width].
+  const std::vector<float>& targets(int32_t column) const { return targets_[static_cast<size_t>(column)]; }
+  // Whether a head row has a target in a row column.
+  const std::vector<int32_t>& target_present(int32_t column) const { return labels_[static_cast<size_t>(column)]; }
+  const std::vector<uint64_t>& keys(const RowSpace& space) const;
+  std::span<const int32_t> head_vertices() const { return head_vertices_; }
+  // Some vertex is the child of several edges: gradients for children meet.
+  bool shares_children() const { return shares_children_; }
+  // Batch vertex of a row.
+  int32_t vertex_of(const RowSpace& space, int64_t row) const;
+
+ private:
+  void CheckTypes();
+  void CountRows();
+  void CollectHeadRows(HeadRows which);
+  bool IsLabelled(int32_t vertex) const;
+  void MapColumns();
+  void FillIndex(const IndexSpec& spec, std::vector<int32_t>* index);
+  int32_t TableRow(const IndexSpec& spec, int32_t child, int32_t parent) const;
+  void FillIds(const IndexSpec& spec, std::vector<int32_t>* index);
+  void FillHeadColumns();
+  void FillColumnRows(const Buffer& buffer, std::vector<float>* rows);
+  void FillKeys(uint64_t seed, uint64_t step);
+  int32_t Id(int32_t column, int32_t vertex) const;
+  std::span<const float> Row(int32_t column, int32_t vertex) const;
+  std::string Name(int32_t vertex) const;
+
+  const Executable* executable_;
+  const GraphBatch* batch_ = nullptr;
+  const Schedule* schedule_ = nullptr;
+  int64_t type_total_ = 0;
+  std::vector<int64_t> class_base_;  // [classes, types]
+  std::vector<int64_t> class_rows_;
+  std::vector<std::vector<int32_t>> indices_;
+  std::vector<std::vector<float>> column_rows_;  // by buffer
+  std::vector<std::vector<int32_t>> labels_;     // by column
+  std::vector<std::vector<float>> targets_;      // by column
+  std::vector<std::vector<uint64_t>> keys_;      // types, then edges of types, then the head
+  std::vector<int32_t> head_vertices_;
+  std::vector<char> pushes_head_;  // by type: pushes every channel that the head reads
+  // Column numbers of the graphs' ColumnSets, [graphs, columns]; most graphs share one set.
+  std::vector<int32_t> column_map_;
+  bool shares_children_ = false;
+};
+
+}  // namespace cavs
