@@ -70,8 +70,8 @@ std::optional<int64_t> BytesOf(const std::vector<int64_t>& shape, int64_t elemen
 
 std::span<const std::byte> BytesOf(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-// The digest covers the header in one canonical spelling, so that a rewrite by another program that keeps the contents
-// keeps the digest too. `header` has no digest entry.
+// The digest covers the header in one canonical spelling: its blanks, escapes and order of keys do not count. `header`
+// has no digest entry.
 Xxh64 StartDigest(const json& header) {
   Xxh64 digest;
   digest.Update(BytesOf(header.dump()));

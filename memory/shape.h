@@ -4,15 +4,27 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include <fmt/format.h>
+
+#include "cavs/base/error.h"
 
 namespace cavs {
 
 class Shape {
  public:
   Shape() = default;
+  // Shape{n} is a vector, Shape{rows, columns} a matrix. Throws std::invalid_argument for any other number.
+  Shape(std::initializer_list<int64_t> dimensions) {  // NOLINT(google-explicit-constructor)
+    if (dimensions.size() != 1 && dimensions.size() != 2) {
+      ThrowInvalid("shape", fmt::format("expected one or two dimensions, got {}", dimensions.size()));
+    }
+    rank_ = static_cast<int>(dimensions.size());
+    rows_ = rank_ == 2 ? *dimensions.begin() : 1;
+    columns_ = *(dimensions.end() - 1);
+  }
   static Shape Vector(int64_t width) { return Shape(1, 1, width); }
   static Shape Matrix(int64_t rows, int64_t columns) { return Shape(2, rows, columns); }
 

@@ -35,6 +35,7 @@ void Initialize(const ParameterDeclaration& declaration, uint64_t seed, std::vec
     case Initializer::Kind::kConstant:
       std::fill(values->begin(), values->end(), initializer.scale);
       break;
+    case Initializer::Kind::kValues: *values = initializer.values; break;
     case Initializer::Kind::kUniform:
       for (float& value : *values) value = uniform(scale);
       break;

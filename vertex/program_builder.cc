@@ -80,11 +80,15 @@ Expression ProgramBuilder::Parameter(std::string_view name, const Shape& shape, 
   for (const ParameterDeclaration& other : signature_.parameters) {
     if (other.name == name) ThrowInvalid("parameter", fmt::format("expected a new name, got \"{}\" twice", name));
   }
+  if (initializer.kind == Initializer::Kind::kValues && std::ssize(initializer.values) != shape.width()) {
+    ThrowInvalid("parameter", fmt::format("expected {} initial values for \"{}\", got {}", shape.width(), name,
+                                          initializer.values.size()));
+  }
   Value value;
   value.space = {Space::kParameter, -1};
   value.shape = shape;
   value.parameter = static_cast<int32_t>(signature_.parameters.size());
-  signature_.parameters.push_back({std::string(name), shape, false, false, initializer});
+  signature_.parameters.push_back({std::string(name), shape, false, false, std::move(initializer)});
   values_.push_back(std::move(value));
   return {this, static_cast<ValueId>(values_.size() - 1)};
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "memory/shape.h"
@@ -15,14 +16,16 @@ namespace cavs {
 // How the values of a parameter begin. Draws come from a counter of (seed, name), so that adding a parameter
 // never changes the others.
 struct Initializer {
-  enum class Kind : uint8_t { kGlorotUniform, kUniform, kNormal, kConstant };
+  enum class Kind : uint8_t { kGlorotUniform, kUniform, kNormal, kConstant, kValues };
   Kind kind = Kind::kGlorotUniform;
   float scale = 1.0f;  // factor on Glorot's range, half range, standard deviation, or the constant itself
+  std::vector<float> values;  // kValues: one for each element
 
-  static Initializer Glorot(float factor = 1.0f) { return {Kind::kGlorotUniform, factor}; }
-  static Initializer Uniform(float half_range) { return {Kind::kUniform, half_range}; }
-  static Initializer Normal(float deviation) { return {Kind::kNormal, deviation}; }
-  static Initializer Constant(float value) { return {Kind::kConstant, value}; }
+  static Initializer Glorot(float factor = 1.0f) { return {Kind::kGlorotUniform, factor, {}}; }
+  static Initializer Uniform(float half_range) { return {Kind::kUniform, half_range, {}}; }
+  static Initializer Normal(float deviation) { return {Kind::kNormal, deviation, {}}; }
+  static Initializer Values(std::vector<float> values) { return {Kind::kValues, 0.0f, std::move(values)}; }
+  static Initializer Constant(float value) { return {Kind::kConstant, value, {}}; }
 };
 
 struct ParameterDeclaration {

@@ -388,7 +388,6 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
 });
 
 constexpr std::array kDependentDefaults = std::to_array<DependentDefault>({
-    {"lr", "optimizer", "sgd", "0.05"},
     {"lr", "optimizer", "momentum", "0.01"},
     {"lr", "optimizer", "adam", "0.001"},
 });

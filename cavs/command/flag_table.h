@@ -87,7 +87,7 @@ const FlagSpec* FindFlag(std::string_view name);
 
 inline bool IsUsedBy(const FlagSpec& flag, SubCommand command) { return (flag.used_by & SetOf(command)) != 0; }
 
-// "train, bench": the sub-commands that use the flag, for messages.
+// The names of the sub-commands that use the flag, in the order of the table.
 std::vector<std::string_view> UsersOf(const FlagSpec& flag);
 
 }  // namespace cavs

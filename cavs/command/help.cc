@@ -37,10 +37,9 @@ void AppendWrapped(std::string& out, std::string_view first, std::string_view te
 
 std::string Default(const FlagSpec& flag) {
   if (flag.initial.empty()) return "none";
-  std::string text(flag.initial == "0" && !flag.zero_means.empty() ? flag.zero_means : flag.initial);
+  std::string text(flag.initial);
   for (const DependentDefault& rule : DependentDefaults()) {
-    if (rule.flag != flag.name || rule.initial == flag.initial) continue;
-    text += fmt::format(", with --{}={} {}", rule.depends_on, rule.value, rule.initial);
+    if (rule.flag == flag.name) text += fmt::format(", with --{}={} {}", rule.depends_on, rule.value, rule.initial);
   }
   return text;
 }

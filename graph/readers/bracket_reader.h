@@ -1,17 +1,10 @@
 // Reads bracketed trees: `sst:` (one strictly binary tree a line, a class at every vertex) and `tree:` (any arity, any
-// label or none, over several lines).
+// label or none, over several lines). A leaf is `(LABEL word)`, an inner vertex `(LABEL child child ...)`.
 //
-// A leaf is `(LABEL word)`, an inner vertex `(LABEL child child ...)`; LABEL may be missing in `tree:`. Words are taken
-// in their look-up form (NormalizeToken), tags as they stand. In `tree:`
-//   - a bracket without a label around a whole tree, `( (S ...))`, is dropped; with two or more children it stays;
-//   - a label is a class if it is written as a whole number from 0 to classes - 1, else a tag (see Labels);
-//   - a unary chain that is collapsed becomes one vertex: it keeps the class of its highest bracket that has one, so
-//   that
-//     no root loses its label, and word, children and tag of its lowest one (a tag from above only if that has none);
-//   - binarisation adds vertices without class whose tag is `@` before the tag of the vertex that is split.
-// Lexing and parsing are linear in the text and use no recursion: depth is bounded by memory alone. Whatever is refused
-// is a ParseError at line and column; an error inside a tree names the line on which the tree began. The functions hold
-// no state and may run in several threads.
+// Words are taken in their look-up form (NormalizeToken), tags as they stand. In `tree:` a bracket without a label
+// around a whole tree, `( (S ...))`, is dropped; with two or more children it stays, as a vertex without label. Time is
+// linear in the text and depth is bounded by memory alone: nothing recurses. Whatever is refused is a ParseError at
+// line and column; inside a tree it names the line on which the tree began. Safe to call from several threads.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +16,18 @@
 
 namespace cavs {
 
-// What becomes of a vertex of more than two children: kept, `((a b) c)`, or `(a (b c))`.
+// What becomes of a vertex of more than two children: kept, `((a b) c)`, or `(a (b c))`. The vertices that are added
+// have no class, and the tag `@` before the tag of the vertex that is split.
 enum class Binarize : uint8_t { kNone, kLeft, kRight };
 
-// What becomes of a vertex of one child.
+// What becomes of a vertex of one child. A chain that is collapsed is one vertex: it keeps the class of its highest
+// bracket that has one, so that no root loses its label, and word, children and tag of its lowest one (the tag of the
+// next one above where that has none).
 enum class Unary : uint8_t { kCollapse, kKeep };
 
-// What the labels of `tree:` are. With kClasses any label that is no class is refused; with kTags none is a class.
+// What the labels of `tree:` are. With kAuto a label is a class if it is a whole number from 0 to classes - 1, without
+// sign and leading zeros, and else a tag; with kClasses any label that is no class is refused; with kTags none is a
+// class.
 enum class Labels : uint8_t { kAuto, kClasses, kTags };
 
 struct BracketOptions {

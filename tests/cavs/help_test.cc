@@ -43,7 +43,7 @@ TEST(Help, GivesUnitsChoicesAndDefaults) {
   EXPECT_THAT(text, HasSubstr("[graphs; default 25]"));
   EXPECT_THAT(text, HasSubstr("default 0.05, with --optimizer=momentum 0.01, with"));
   EXPECT_THAT(text, HasSubstr("[collapse, keep; default collapse]"));
-  EXPECT_THAT(text, HasSubstr("[threads; 0: one for each core; default one for each core]"));
+  EXPECT_THAT(text, HasSubstr("[threads; 0: one for each core; default 0]"));
 }
 
 TEST(Help, FitsIntoAHundredColumns) {

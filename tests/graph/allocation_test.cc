@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -38,10 +39,9 @@ class Allocation : public ::testing::TestWithParam<BatchingPolicy> {};
 
 TEST_P(Allocation, NoneOnceWarm) {
   CounterRandom random(3);
-  std::vector<InputGraph> graphs;
-  for (int i = 0; i < 50; ++i) graphs.push_back(testing::RandomGraph(random));
-  std::vector<const InputGraph*> pointers;
-  for (const InputGraph& graph : graphs) pointers.push_back(&graph);
+  const std::vector<InputGraph> graphs = testing::RandomGraphs(random, 50);
+  std::vector<const InputGraph*> pointers(graphs.size());
+  std::transform(graphs.begin(), graphs.end(), pointers.begin(), [](const InputGraph& graph) { return &graph; });
   const std::vector<int64_t> examples(graphs.size());
   const std::span<const InputGraph* const> all = pointers;
 

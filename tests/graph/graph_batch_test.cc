@@ -75,8 +75,7 @@ TEST(GraphBatch, PackForgetsTheBatchBefore) {
 
 TEST(GraphBatch, AddingKeepsBatchIds) {
   CounterRandom random(5);
-  std::vector<InputGraph> graphs;
-  for (int i = 0; i < 20; ++i) graphs.push_back(testing::RandomGraph(random));
+  const std::vector<InputGraph> graphs = testing::RandomGraphs(random, 20);
   const GraphBatch whole = testing::PackAll(graphs);
   GraphBatch grown;
   for (size_t i = 0; i < graphs.size(); ++i) {

@@ -115,8 +115,8 @@ TEST(InputGraph, NamesTheCycleInOrder) {
 constexpr int32_t kLength = 200000;
 
 TEST(InputGraph, ShortensALongCycle) {
-  std::vector<std::vector<int32_t>> children;
-  for (int32_t v = 0; v < kLength; ++v) children.push_back({(v + 1) % kLength});
+  std::vector<std::vector<int32_t>> children(kLength);
+  for (int32_t v = 0; v < kLength; ++v) children[static_cast<size_t>(v)] = {(v + 1) % kLength};
   const std::string message = RefusalOf(children);
   EXPECT_THAT(message, HasSubstr("got cycle 0 -> 1 -> 2 -> "));
   EXPECT_THAT(message, HasSubstr("19 -> (199980 more) -> 0"));

@@ -41,6 +41,14 @@ inline InputGraph RandomGraph(CounterRandom& random, const RandomGraphOptions& o
   return builder.Build();
 }
 
+inline std::vector<InputGraph> RandomGraphs(CounterRandom& random, int64_t count,
+                                            const RandomGraphOptions& options = {}) {
+  std::vector<InputGraph> graphs;
+  graphs.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) graphs.push_back(RandomGraph(random, options));
+  return graphs;
+}
+
 // A binary tree with `leaves` leaves of type 0 and inner vertices of type 1, children first, like a parse.
 inline InputGraph RandomBinaryTree(CounterRandom& random, int64_t leaves) {
   InputGraphBuilder builder(MakeColumns({}));

@@ -77,7 +77,7 @@ TEST_F(ScheduleTest, AnswersNoRowsForAbsentTypes) {
 TEST_F(ScheduleTest, ReversedWalksTheTasksBackwards) {
   Append({0, 1, 2, 3}, {0, 2, 3, 4});
   std::vector<int64_t> first_rows;
-  for (const Task& task : schedule_.Reversed()) first_rows.push_back(10 * task.type + task.first_row);
+  for (const Task& task : schedule_.Reversed()) first_rows.push_back(int64_t{10} * task.type + task.first_row);
   EXPECT_THAT(first_rows, ElementsAre(11, 10, 0));
   EXPECT_EQ(&*schedule_.Reversed().begin(), &schedule_.tasks().back()) << "a view, not a copy";
 }

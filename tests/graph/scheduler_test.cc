@@ -22,9 +22,7 @@ constexpr BatchingPolicy kPolicies[] = {BatchingPolicy::kSerial, BatchingPolicy:
 std::vector<InputGraph> RandomGraphs(uint64_t seed, int64_t max_graphs = 6,
                                      const testing::RandomGraphOptions& options = {}) {
   CounterRandom random(seed);
-  std::vector<InputGraph> graphs;
-  for (int64_t n = 1 + random.Below(max_graphs); n > 0; --n) graphs.push_back(testing::RandomGraph(random, options));
-  return graphs;
+  return testing::RandomGraphs(random, 1 + random.Below(max_graphs), options);
 }
 
 Schedule PlanWith(BatchingPolicy policy, const GraphBatch& batch) {
@@ -324,6 +322,7 @@ TEST(FrontierScheduler, ReachesTheLowerBoundForOneType) {
 TEST(FrontierScheduler, ReachesTheLowerBoundForTreesOfLeavesAndNodes) {
   CounterRandom random(9);
   std::vector<InputGraph> trees;
+  trees.reserve(20);
   for (int i = 0; i < 20; ++i) trees.push_back(testing::RandomBinaryTree(random, 1 + random.Below(30)));
   const GraphBatch batch = testing::PackAll(trees);
   const Schedule schedule = PlanWith(BatchingPolicy::kFrontier, batch);

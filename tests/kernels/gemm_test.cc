@@ -15,7 +15,7 @@ struct Shape {
   int64_t k, n;
 };
 
-constexpr Shape kShapes[] = {{1, 1}, {3, 5}, {63, 16}, {128, 320}, {150, 3}, {700, 65}};
+constexpr Shape kShapes[] = {{1, 1}, {3, 5}, {63, 16}, {64, 160}, {150, 3}, {350, 65}};
 
 // The largest difference to doubles, relative to the largest sum of absolute terms, of a product in strided memory.
 class GemmTest : public testing::TestWithParam<std::tuple<Form, bool, bool, bool>> {};

@@ -98,7 +98,7 @@ TEST_P(OperatorTest, ExecutorEqualsInterpreter) {
   ParameterStore parameters(compiled.f.signature, 11);
   Interpreter interpreter(compiled.f, &compiled.df, parameters);
   for (const bool fusion : {false, true}) {
-    const auto executable = CompileAndPack(compiled.f, &compiled.df, {.fusion = fusion}, &parameters);
+    const auto executable = CompileAndPack(compiled.f, true, {.fusion = fusion}, &parameters);
     Runner runner(executable, &parameters, {});
     for (const int64_t graphs : {1, 2, 7}) {
       const std::unique_ptr<RandomBatch> batch = compiled.MakeBatch(GetParam(), graphs);

@@ -9,40 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include "backprop/differentiate.h"
-#include "tests/vertex/random_graphs.h"
-#include "tests/vertex/random_model.h"
-#include "tests/vertex/snapshot.h"
+#include "tests/vertex/subject.h"
 
 namespace cavs {
 namespace {
-
-constexpr double kTolerance = 1e-5;
-
-// A model, its parameters and its oracle.
-struct Subject {
-  Subject(uint64_t seed, bool dropout)
-      : f(ModelMaker(seed, dropout).Make()),
-        df(Differentiate(f)),
-        parameters(f.signature, seed),
-        interpreter(f, &df, parameters) {}
-
-  std::unique_ptr<RandomBatch> MakeBatch(int64_t graphs, int64_t vertices, uint64_t seed) const {
-    GraphOptions options;
-    options.vertices = vertices;
-    CounterRandom random(seed, 78);
-    return GraphMaker(f).MakeBatch(graphs, false, options, random);
-  }
-
-  Program f, df;
-  ParameterStore parameters;
-  Interpreter interpreter;
-};
-
-RunOptions OptionsFor(uint64_t seed) {
-  constexpr HeadRows kHeads[] = {HeadRows::kLabelled, HeadRows::kAll, HeadRows::kRoots};
-  return {.training = true, .head = kHeads[seed % 3], .seed = seed, .step = seed + 1, .loss_scale = 0.25f};
-}
 
 void Print(const char* what, const Difference& worst, int64_t runs) {
   std::printf("[ measured ] %s: largest error %.2e (%s) over %lld runs\n", what, worst.error, worst.tensor.c_str(),
@@ -94,7 +64,7 @@ TEST(Property, EveryCombinationEqualsTheInterpreter) {
     const RunOptions options = OptionsFor(seed);
     const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
     for (const PassOptions& passes : AllPassOptions()) {
-      const auto executable = CompileAndPack(subject.f, &subject.df, passes, &subject.parameters);
+      const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters);
       Snapshot one_thread;
       for (const RunPolicy& policy : AllRunPolicies()) {
         Runner runner(executable, &subject.parameters, policy);
@@ -127,7 +97,7 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
     for (int repeat = 0; repeat < 2; ++repeat) {
       const PassOptions passes = all_passes[static_cast<size_t>(random.Below(std::ssize(all_passes)))];
       const RunPolicy policy = policies[static_cast<size_t>(random.Below(std::ssize(policies)))];
-      const auto executable = CompileAndPack(subject.f, &subject.df, passes, &subject.parameters);
+      const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters);
       Runner runner(executable, &subject.parameters, policy);
       // Minibatches of different sizes on the same Executor: nothing of one may show in the next.
       for (const int64_t graphs : {5, 1, 12}) {
@@ -146,34 +116,13 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
   Print("random models", worst, runs);
 }
 
-// Batches that are wide enough for kernels to be cut into several jobs.
-TEST(Property, ThreadsNeverChangeBits) {
-  for (const uint64_t seed : {11, 12}) {
-    Subject subject(seed, true);
-    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(400, 20, seed);
-    const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
-    const RunOptions options = OptionsFor(1);
-    const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
-    const Snapshot one = Runner(executable, &subject.parameters, {.threads = 1}).Run(batch->batch, options, true);
-    for (const int threads : {2, 3}) {
-      Runner runner(executable, &subject.parameters, {.threads = threads});
-      for (int repeat = 0; repeat < 3; ++repeat) {
-        ASSERT_EQ(one, runner.Run(batch->batch, options, true)) << threads << " threads, model " << seed;
-      }
-    }
-    const Difference difference = WorstDifference(expected, one);
-    EXPECT_LE(difference.error, kTolerance) << difference.tensor;
-    Print("wide batch", difference, 1);
-  }
-}
-
 TEST(Property, ForwardOnlyEqualsTraining) {
   for (uint64_t seed = 200; seed < 220; ++seed) {
     Subject subject(seed, false);
     const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(8, 16, seed);
     RunOptions options = OptionsFor(seed);
-    const auto training = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
-    const auto forward_only = CompileAndPack(subject.f, nullptr, {}, &subject.parameters);
+    const auto training = CompileAndPack(subject.f, true, {}, &subject.parameters);
+    const auto forward_only = CompileAndPack(subject.f, false, {}, &subject.parameters);
     Runner trained(training, &subject.parameters, {});
     const Snapshot expected = trained.Run(batch->batch, options, false);
     options.training = false;
@@ -187,7 +136,7 @@ TEST(Property, ForwardOnlyEqualsTraining) {
 TEST(Property, DropoutDrawsByStepAndExample) {
   Subject subject(300, true);
   const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(6, 16, 300);
-  const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+  const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters);
   Runner runner(executable, &subject.parameters, {});
   RunOptions options = OptionsFor(1);
   const Snapshot first = runner.Run(batch->batch, options, true);
@@ -210,7 +159,7 @@ TEST(Property, OrderOfGraphsDoesNotMatter) {
   RunOptions options = OptionsFor(1);
   subject.interpreter.Forward(batch->batch, options);
   const double loss = subject.interpreter.loss();
-  const auto executable = CompileAndPack(subject.f, &subject.df, {}, &subject.parameters);
+  const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters);
   Runner runner(executable, &subject.parameters, {});
   double sum = 0;
   GraphBatch reversed;

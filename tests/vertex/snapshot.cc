@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "backprop/differentiate.h"
 #include "memory/device.h"
 
 namespace cavs {
@@ -160,9 +161,13 @@ Snapshot Runner::Run(const GraphBatch& batch, const RunOptions& options, bool gr
   return snapshot;
 }
 
-std::shared_ptr<const Executable> CompileAndPack(const Program& f, const Program* df, const PassOptions& passes,
+std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
                                                  ParameterStore* parameters) {
-  std::shared_ptr<const Executable> executable = Executable::Compile(f, df, passes);
+  const Program simplified = Simplify(f, passes);
+  Program gradient;
+  if (training) gradient = Simplify(Differentiate(simplified), passes);
+  std::shared_ptr<const Executable> executable =
+      Executable::Compile(simplified, training ? &gradient : nullptr, passes);
   for (const int32_t parameter : executable->multiplied()) parameters->RequestPacked(parameter);
   parameters->Pack();
   return executable;

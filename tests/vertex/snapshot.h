@@ -70,8 +70,8 @@ class Runner {
   Gradients gradients_;
 };
 
-// Compiles, and packs the parameters that the products need.
-std::shared_ptr<const Executable> CompileAndPack(const Program& f, const Program* df, const PassOptions& passes,
+// Simplifies, differentiates (when `training`) and compiles F, and packs the parameters that the products need.
+std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
                                                  ParameterStore* parameters);
 
 }  // namespace cavs

@@ -3,8 +3,8 @@
 // Operands are [rows, width] with an optional row index (operand.h): -1 reads as a zero row and is skipped when
 // written. Unless stated otherwise outputs are overwritten, overlap no input, and name each row at most once. Work is
 // cut into blocks of a fixed size and reductions run in a fixed order, so answers are the same bits for every number
-// of threads. Non-finite values behave as the formula does in `std::` functions. Nothing allocates but
-// MergeSparseRows, ColumnSum and SumOfSquares. All functions may run in many threads at once on distinct outputs.
+// of threads. Non-finite values behave as the formula does in `std::` functions. All functions may run in many threads
+// at once on distinct outputs.
 #pragma once
 
 #include <cstdint>

@@ -69,22 +69,15 @@ class Group {
     alignas(64) float scratch[kScratchFloats];
     Pointers buffers;
     PlaceBuffers(scratch, tile, &buffers);
+    Pointers slots = buffers;
     for (int64_t row = begin; row < end; ++row) {
-      Pointers slots = buffers;
-      std::array<bool, kMaxElementwiseSlots> moves{};
-      for (int32_t slot = 0; slot < operand_count_; ++slot) {
-        float* const address = operands_[slot].Row(row);
-        if (address == nullptr) continue;
-        slots[At(slot)] = address;
-        moves[At(slot)] = !scalar_[At(slot)];
-      }
       for (int64_t column = 0; column < program_.width; column += tile) {
-        const int64_t count = std::min(tile, program_.width - column);
-        RunSteps(slots, row, column, count);
-        if (column + tile >= program_.width) break;
         for (int32_t slot = 0; slot < operand_count_; ++slot) {
-          if (moves[At(slot)]) slots[At(slot)] += tile;
+          float* const address = operands_[slot].Row(row);
+          const int64_t offset = scalar_[At(slot)] ? 0 : column;
+          slots[At(slot)] = address != nullptr ? address + offset : buffers[At(slot)];
         }
+        RunSteps(slots, row, column, std::min(tile, program_.width - column));
       }
     }
   }

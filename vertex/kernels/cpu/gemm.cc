@@ -1,7 +1,9 @@
 #include "vertex/kernels/gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "cavs/base/error.h"

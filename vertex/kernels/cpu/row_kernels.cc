@@ -42,7 +42,7 @@ void ScaledDifference(float* dst, const float* a, const float* b, float scale, i
 
 void Maximum(float* dst, const float* a, int64_t n) {
   Map(dst, dst, a, Size(n), [](auto, auto best, auto v) HWY_ATTR {
-    const auto keep = hn::Or(hn::Ge(best, v), hn::Ne(best, best));
+    const auto keep = hn::Or(hn::Ge(best, v), hn::IsNaN(best));
     return hn::IfThenElse(keep, best, v);
   });
 }
@@ -53,7 +53,7 @@ void Claim(float* dst, float* rest, const float* src, const float* best, int64_t
   for (size_t i = 0; i < Size(n); i += lanes) {
     const size_t count = HWY_MIN(lanes, Size(n) - i);
     const auto value = LoadPart(d, src + i, count);
-    const auto claimed = hn::Or(hn::Eq(value, LoadPart(d, best + i, count)), hn::Ne(value, value));
+    const auto claimed = hn::Or(hn::Eq(value, LoadPart(d, best + i, count)), hn::IsNaN(value));
     const auto gradient = LoadPart(d, rest + i, count);
     StorePart(hn::IfThenElseZero(claimed, gradient), d, dst + i, count);
     StorePart(hn::IfThenZeroElse(claimed, gradient), d, rest + i, count);

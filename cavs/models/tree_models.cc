@@ -1,0 +1,124 @@
+#include "cavs/models/tree_models.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cavs/base/error.h"
+
+namespace cavs {
+namespace {
+
+// What all tree models share: the vector of a leaf's word, and the classifier over h.
+class TreeParts {
+ public:
+  TreeParts(Model& model, const TreeModelOptions& options)
+      : model_(model), options_(options), words_(model.Lookup("words", options.vocabulary, options.embed)) {}
+
+  Expression Word(Vertex& v) const { return Dropout(v.Pull(words_, kWordColumn), options_.dropout); }
+
+  void Classify() const {
+    const int64_t classes = options_.classes;
+    const Expression weights = model_.Parameter("head.W", {options_.hidden, classes});
+    const Expression bias = model_.Parameter("head.b", {classes}, Initializer::Constant(0));
+    const Expression logits = Affine(Dropout(model_.Pushed("h"), options_.dropout), weights, bias);
+    model_.Output("logits", logits);
+    model_.Loss(CrossEntropy(logits, model_.Label(kLabelColumn, classes)));
+  }
+
+ private:
+  Model& model_;
+  TreeModelOptions options_;
+  Expression words_;
+};
+
+}  // namespace
+
+void DeclareTreeLstm(Model& model, const TreeModelOptions& options) {
+  const int64_t hidden = options.hidden;
+  const TreeParts parts(model, options);
+  const State h = model.State("h", {hidden}), c = model.State("c", {hidden});
+  const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, 3 * hidden});
+  const Expression leaf_bias = model.Parameter("leaf.b", {3 * hidden}, Initializer::Constant(0));
+  std::vector<float> initial_bias(static_cast<size_t>(5 * hidden), 0.0f);
+  std::fill(initial_bias.begin() + 3 * hidden, initial_bias.end(), 1.0f);
+  const Expression weights = model.Parameter("node.U", {2 * hidden, 5 * hidden});
+  const Expression bias = model.Parameter("node.b", {5 * hidden}, Initializer::Values(std::move(initial_bias)));
+
+  const auto publish = [&](Vertex& v, const Expression& cell, const Expression& gate) {
+    const Expression out = Sigmoid(gate) * Tanh(cell);
+    v.Scatter(c, cell);
+    v.Scatter(h, out);
+    v.Push("h", out);
+  };
+  model.VertexType("leaf", 0).Define([&](Vertex& v) {
+    const auto [i, o, u] = Split<3>(Affine(parts.Word(v), leaf_weights, leaf_bias));
+    publish(v, Sigmoid(i) * Tanh(u), o);
+  });
+  model.VertexType("node", 2).Define([&](Vertex& v) {
+    const Expression children = Concat(v.Gather(0, h), v.Gather(1, h));
+    const auto [i, o, u, f_l, f_r] = Split<5>(Affine(children, weights, bias));
+    publish(v, Sigmoid(i) * Tanh(u) + Sigmoid(f_l) * v.Gather(0, c) + Sigmoid(f_r) * v.Gather(1, c), o);
+  });
+  parts.Classify();
+}
+
+void DeclareTreeRnn(Model& model, const TreeModelOptions& options) {
+  const int64_t hidden = options.hidden;
+  const TreeParts parts(model, options);
+  const State h = model.State("h", {hidden});
+  const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, hidden});
+  const Expression leaf_bias = model.Parameter("leaf.b", {hidden}, Initializer::Constant(0));
+  const Expression weights = model.Parameter("node.U", {2 * hidden, hidden});
+  const Expression bias = model.Parameter("node.b", {hidden}, Initializer::Constant(0));
+
+  const auto publish = [&](Vertex& v, const Expression& out) {
+    v.Scatter(h, out);
+    v.Push("h", out);
+  };
+  model.VertexType("leaf", 0).Define(
+      [&](Vertex& v) { publish(v, Tanh(Affine(parts.Word(v), leaf_weights, leaf_bias))); });
+  model.VertexType("node", 2).Define(
+      [&](Vertex& v) { publish(v, Tanh(Affine(Concat(v.Gather(0, h), v.Gather(1, h)), weights, bias))); });
+  parts.Classify();
+}
+
+void DeclareTreeFc(Model& model, const TreeModelOptions& options) {
+  const int64_t hidden = options.hidden;
+  const TreeParts parts(model, options);
+  const State h = model.State("h", {hidden});
+  const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, hidden});
+  const Expression weights = model.Parameter("node.U", {2 * hidden, hidden});
+  const Expression bias = model.Parameter("node.b", {hidden}, Initializer::Constant(0));
+
+  const auto publish = [&](Vertex& v, const Expression& out) {
+    v.Scatter(h, out);
+    v.Push("h", out);
+  };
+  model.VertexType("leaf", 0).Define([&](Vertex& v) { publish(v, MatMul(parts.Word(v), leaf_weights)); });
+  model.VertexType("node", 2).Define(
+      [&](Vertex& v) { publish(v, Relu(Affine(Concat(v.Gather(0, h), v.Gather(1, h)), weights, bias))); });
+  parts.Classify();
+}
+
+const std::vector<TreeModel>& TreeModels() {
+  static const std::vector<TreeModel> models = {
+      {"tree_lstm", "binary Tree-LSTM (Tai et al. 2015) with leaves of their own", DeclareTreeLstm},
+      {"tree_rnn", "recursive network with tanh (Socher et al. 2011)", DeclareTreeRnn},
+      {"tree_fc", "one fully connected layer and relu per node (Looks et al. 2017)", DeclareTreeFc},
+  };
+  return models;
+}
+
+const TreeModel& FindTreeModel(std::string_view name) {
+  const std::vector<TreeModel>& models = TreeModels();
+  const auto found =
+      std::find_if(models.begin(), models.end(), [&](const TreeModel& model) { return model.name == name; });
+  if (found != models.end()) return *found;
+  std::vector<std::string_view> names;
+  for (const TreeModel& model : models) names.push_back(model.name);
+  ThrowInvalid("model", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
+}
+
+}  // namespace cavs

@@ -1,0 +1,55 @@
+// Ready-made models over binary trees with a word at each leaf and, where there is one, a class at each vertex.
+//
+// All have two vertex types, `leaf` (no children) and `node` (two slots, the second of which may be missing), pull the
+// id column "word", push "h", classify h by one affine layer into the output "logits", and learn from the id column
+// "label" by cross-entropy. Not thread-safe; each function declares into one fresh Model.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "cavs/model.h"
+
+namespace cavs {
+
+struct TreeModelOptions {
+  int64_t vocabulary = 0;
+  int64_t classes = 5;
+  int64_t embed = 300;
+  int64_t hidden = 150;
+  double dropout = 0;  // on the leaf's vector and on the head's input
+};
+
+// Vertex types and columns of every tree model, in the order in which they are declared.
+inline constexpr int32_t kLeafType = 0;
+inline constexpr int32_t kNodeType = 1;
+inline constexpr std::string_view kWordColumn = "word";
+inline constexpr std::string_view kLabelColumn = "label";
+
+// Binary N-ary Tree-LSTM (Tai, Socher, Manning 2015, eq. 9-14, N = 2) with leaves of their own: x is the word's
+// vector, s the sigmoid, and [l; r] the children side by side.
+//   leaf: i, o, u = x W + b_leaf;                  c = s(i) tanh(u);                            h = s(o) tanh(c)
+//   node: i, o, u, f_l, f_r = [h_l; h_r] U + b;    c = s(i) tanh(u) + s(f_l) c_l + s(f_r) c_r;  h = s(o) tanh(c)
+// Biases of f start at 1 (Jozefowicz et al. 2015), all others at 0.
+void DeclareTreeLstm(Model& model, const TreeModelOptions& options);
+
+// Recursive network (Socher et al. 2011, eq. 5, with tanh): leaf: h = tanh(x W + b_leaf); node: h = tanh([h_l; h_r] U +
+// b).
+void DeclareTreeRnn(Model& model, const TreeModelOptions& options);
+
+// Tree-FC (Looks et al. 2017, section 4.1): leaf: h = x W; node: h = relu([h_l; h_r] U + b).
+void DeclareTreeFc(Model& model, const TreeModelOptions& options);
+
+struct TreeModel {
+  std::string_view name;
+  std::string_view summary;
+  void (*declare)(Model& model, const TreeModelOptions& options);
+};
+
+// Every model of this file, by the name that `--model` takes.
+const std::vector<TreeModel>& TreeModels();
+// Throws std::invalid_argument that lists the names.
+const TreeModel& FindTreeModel(std::string_view name);
+
+}  // namespace cavs

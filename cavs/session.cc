@@ -1,0 +1,121 @@
+#include "cavs/session.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "cavs/base/error.h"
+#include "cavs/base/stop_watch.h"
+
+namespace cavs {
+namespace {
+
+std::unique_ptr<Pool> PoolFor(const SessionOptions& options) {
+  return MakePool(options.memory, MakeDevice(DeviceKind::kCpu), {options.memory_limit, "minibatch"});
+}
+
+}  // namespace
+
+Session::Session(const Model& model, const SessionOptions& options)
+    : model_(&model),
+      options_(options),
+      threads_(options.threads),
+      pool_(PoolFor(options)),
+      scheduler_(MakeScheduler(options.batching)) {
+  executor_ = std::make_unique<Executor>(model.executable(false), &model.parameters(), pool_.get(), &threads_);
+}
+
+Session::Session(Model& model, const SessionOptions& options)
+    : model_(&model),
+      trained_(&model),
+      options_(options),
+      threads_(options.threads),
+      pool_(PoolFor(options)),
+      scheduler_(MakeScheduler(options.batching)) {
+  executor_ = std::make_unique<Executor>(model.executable(true), &model.parameters(), pool_.get(), &threads_);
+  gradients_ = std::make_unique<Gradients>(model.program().signature);
+}
+
+Session::~Session() = default;
+
+void Session::Plan(std::span<const Example> examples) {
+  const StopWatch watch;
+  batch_.Clear();
+  for (const Example& example : examples) batch_.Add(*example.graph, example.number);
+  scheduler_->Plan(batch_, &schedule_);
+  report_ = {};
+  report_.schedule_seconds = watch.Seconds();
+}
+
+RunOptions Session::Options(bool training, HeadRows head, float loss_scale) const {
+  RunOptions run;
+  run.training = training;
+  run.head = head;
+  run.seed = options_.seed;
+  run.step = static_cast<uint64_t>(step_);
+  run.loss_scale = loss_scale;
+  return run;
+}
+
+void Session::Report() {
+  report_.graphs = batch_.graph_count();
+  report_.vertices = batch_.vertex_count();
+  report_.predictions = executor_->head_rows();
+  report_.tasks = schedule_.task_count();
+  report_.loss = executor_->loss();
+  report_.times = executor_->times();
+  report_.counters = executor_->counters();
+  report_.schedule_seconds += report_.times.pack;
+}
+
+const BatchReport& Session::Forward(std::span<const Example> examples, HeadRows head) {
+  Plan(examples);
+  executor_->Forward(batch_, schedule_, Options(false, head, 1.0f));
+  Report();
+  return report_;
+}
+
+const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_t graphs_in_step) {
+  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  Plan(examples);
+  const int64_t graphs = graphs_in_step > 0 ? graphs_in_step : std::ssize(examples);
+  const bool mean = options_.loss == LossReduction::kMean && graphs > 0;
+  executor_->Forward(batch_, schedule_,
+                     Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f));
+  executor_->Backward(gradients_.get());
+  Report();
+  return report_;
+}
+
+StepResult Session::Step(Optimizer& optimizer) {
+  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  const StepResult result = optimizer.Step(trained_->parameters(), *gradients_);
+  if (result.applied) trained_->parameters().Pack();
+  DropGradients();
+  ++step_;
+  return result;
+}
+
+void Session::DropGradients() { gradients_->Clear(); }
+
+double Session::Train(std::span<const Example> examples, Optimizer& optimizer) {
+  const double loss = Accumulate(examples).loss;
+  if (std::isfinite(loss)) {
+    static_cast<void>(Step(optimizer));
+  } else {
+    DropGradients();
+  }
+  return options_.loss == LossReduction::kMean && !examples.empty() ? loss / static_cast<double>(examples.size())
+                                                                    : loss;
+}
+
+double Session::Train(std::span<const InputGraph> graphs, Optimizer& optimizer) {
+  numbered_.clear();
+  for (const InputGraph& graph : graphs) numbered_.push_back({&graph, std::ssize(numbered_)});
+  return Train(numbered_, optimizer);
+}
+
+Optimizer Session::MakeOptimizer(const OptimizerOptions& options) {
+  return Optimizer(options, model_->parameters(), &threads_);
+}
+
+}  // namespace cavs

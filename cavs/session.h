@@ -1,0 +1,114 @@
+// Session: one thread of work on a Model: schedules minibatches, runs F and dF, and owns the memory of a run.
+//
+// A Session on a const Model runs forward only and keeps nothing for gradients; many of them may share one Model.
+// A Session on a mutable Model trains it and must be its only user. A Session is used by one thread at a time; the
+// answers do not depend on `threads`, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "backprop/optimizer.h"
+#include "cavs/base/thread_pool.h"
+#include "cavs/model.h"
+#include "graph/scheduler.h"
+#include "memory/pool.h"
+#include "vertex/executor.h"
+
+namespace cavs {
+
+enum class LossReduction : uint8_t {
+  kMean,  // gradients are of the summed loss divided by the graphs of the step
+  kSum,
+};
+
+struct SessionOptions {
+  BatchingPolicy batching = BatchingPolicy::kFrontier;
+  PoolPolicy memory = PoolPolicy::kArena;
+  int64_t memory_limit = 0;  // bytes; 0 for none
+  int threads = 1;
+  LossReduction loss = LossReduction::kMean;
+  uint64_t seed = 1;  // of dropout
+};
+
+// A graph and its number in the data set, which errors name and dropout draws from.
+struct Example {
+  const InputGraph* graph = nullptr;
+  int64_t number = 0;
+};
+
+// What one minibatch was and cost. Seconds.
+struct BatchReport {
+  double loss = 0;  // summed over all predictions, not divided
+  int64_t graphs = 0, vertices = 0, predictions = 0, tasks = 0;
+  double schedule_seconds = 0;  // packing and planning
+  RunTimes times;
+  RunCounters counters;
+};
+
+class Session {
+ public:
+  // Forward only.
+  explicit Session(const Model& model, const SessionOptions& options = {});
+  // For training.
+  explicit Session(Model& model, const SessionOptions& options = {});
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  // Runs F and the head over `head` rows. Results are in executor() until the next call.
+  // Throws std::invalid_argument when a graph does not fit F, OutOfMemory at the memory limit.
+  const BatchReport& Forward(std::span<const Example> examples, HeadRows head = HeadRows::kRoots);
+
+  // Runs F and dF and adds into the gradients of the coming step. A step over several calls says in `graphs_in_step`
+  // how many graphs it has in all (0: those of this call), so that one batch of 8 equals two of 4.
+  const BatchReport& Accumulate(std::span<const Example> examples, int64_t graphs_in_step = 0);
+  // Updates the parameters from the accumulated gradients and forgets these. Leaves the parameters as they are when the
+  // gradient is not finite.
+  StepResult Step(Optimizer& optimizer);
+  // Forgets accumulated gradients without a step.
+  void DropGradients();
+  // Accumulate and Step; returns the loss as `SessionOptions::loss` defines it. Does not step on a non-finite loss.
+  double Train(std::span<const Example> examples, Optimizer& optimizer);
+  // The same for graphs that are numbered by position.
+  double Train(std::span<const InputGraph> graphs, Optimizer& optimizer);
+
+  // An optimizer for this Session's Model on its threads; must not outlive the Session.
+  Optimizer MakeOptimizer(const OptimizerOptions& options = {});
+
+  // Steps so far, which dropout draws from; set by a resumed run.
+  int64_t step() const { return step_; }
+  void set_step(int64_t step) { step_ = step; }
+
+  Executor& executor() { return *executor_; }
+  const GraphBatch& batch() const { return batch_; }
+  const Schedule& schedule() const { return schedule_; }
+  const Gradients& gradients() const { return *gradients_; }
+  const MemoryStatistics& memory() const { return pool_->statistics(); }
+  ThreadPool& threads() { return threads_; }
+  const SessionOptions& options() const { return options_; }
+
+ private:
+  void Plan(std::span<const Example> examples);
+  void Report();
+  RunOptions Options(bool training, HeadRows head, float loss_scale) const;
+
+  const Model* model_;
+  Model* trained_ = nullptr;  // the same, when training
+  SessionOptions options_;
+  ThreadPool threads_;
+  std::unique_ptr<Pool> pool_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Gradients> gradients_;
+  GraphBatch batch_;
+  Schedule schedule_;
+  BatchReport report_;
+  std::vector<Example> numbered_;
+  int64_t step_ = 0;
+};
+
+}  // namespace cavs
