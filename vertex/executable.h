@@ -149,6 +149,9 @@ class Executable {
   bool draws_ = false;
 };
 
+// What `explain` and errors call a buffer: "%12", "h", "d h", "leaf.W".
+std::string BufferName(const Executable& executable, const Buffer& buffer);
+
 // The compiled steps as text: what runs as one kernel, and what is only an address.
 std::string ToString(const Executable& executable);
 

@@ -123,12 +123,6 @@ struct Executor::Impl {
     return placement.class_rows(executable->channel_class(buffer.id));
   }
 
-  std::string BufferName(const Buffer& buffer) const {
-    if (buffer.kind == BufferKind::kRows) return fmt::format("%{}", buffer.id);
-    const ChannelDeclaration& channel = executable->signature().channels[static_cast<size_t>(buffer.id)];
-    return fmt::format("{}{}", buffer.kind == BufferKind::kChannel ? "" : "d ", channel.name);
-  }
-
   void AllocateBuffers(bool backward) {
     for (size_t b = 0; b < buffers.size(); ++b) {
       const Buffer& buffer = executable->buffers()[b];
@@ -255,7 +249,7 @@ Executor::Executor(std::shared_ptr<const Executable> executable, const Parameter
   for (const Buffer& buffer : impl_->executable->buffers()) {
     const bool named = buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
                        buffer.kind == BufferKind::kChannelGradient;
-    impl_->names.push_back(named ? impl_->BufferName(buffer) : std::string());
+    impl_->names.push_back(named ? BufferName(*impl_->executable, buffer) : std::string());
   }
   const Program& forward = impl_->executable->forward();
   impl_->head_copies.resize(forward.losses.size() + forward.outputs.size());
@@ -347,6 +341,17 @@ NonFinite Executor::FindNonFinite() const {
         }
       },
       [](Phase) {});
+  return result;
+}
+
+std::vector<TensorBytes> Executor::tensors() const {
+  std::vector<TensorBytes> result;
+  const auto& buffers = impl_->executable->buffers();
+  for (size_t b = 0; b < buffers.size(); ++b) {
+    if (impl_->names[b].empty() || impl_->buffers[b].base == nullptr) continue;
+    const int64_t rows = impl_->BufferRows(buffers[b]);
+    result.push_back({impl_->names[b], rows, buffers[b].width});
+  }
   return result;
 }
 

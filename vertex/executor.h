@@ -56,6 +56,13 @@ struct NonFinite {
   int64_t vertex = -1;    // vertex inside of its graph
 };
 
+// Memory of one tensor of a run: [rows, width] f32.
+struct TensorBytes {
+  std::string name;
+  int64_t rows = 0, width = 0;
+  int64_t bytes() const { return rows * width * static_cast<int64_t>(sizeof(float)); }
+};
+
 class Executable;  // executable.h
 
 class Executor {
@@ -86,6 +93,8 @@ class Executor {
   std::span<const float> state(int32_t channel, int32_t vertex) const;
 
   NonFinite FindNonFinite() const;
+  // The tensors that the last Forward (and Backward) keeps.
+  std::vector<TensorBytes> tensors() const;
   const RunTimes& times() const;
   const RunCounters& counters() const;
 

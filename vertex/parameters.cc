@@ -35,7 +35,9 @@ void Initialize(const ParameterDeclaration& declaration, uint64_t seed, std::vec
     case Initializer::Kind::kConstant:
       std::fill(values->begin(), values->end(), initializer.scale);
       break;
-    case Initializer::Kind::kValues: *values = initializer.values; break;
+    case Initializer::Kind::kValues:
+      *values = initializer.values;
+      break;
     case Initializer::Kind::kUniform:
       for (float& value : *values) value = uniform(scale);
       break;
@@ -43,6 +45,7 @@ void Initialize(const ParameterDeclaration& declaration, uint64_t seed, std::vec
       for (float& value : *values) value = static_cast<float>(random.Normal() * scale);
       break;
     case Initializer::Kind::kGlorotUniform: {
+      if (declaration.shape.rank() == 1) break;
       // Glorot and Bengio 2010, eq. 16.
       const double fan = static_cast<double>(declaration.shape.rows() + declaration.shape.columns());
       for (float& value : *values) value = uniform(scale * std::sqrt(6.0 / fan));

@@ -13,12 +13,12 @@
 
 namespace cavs {
 
-// How the values of a parameter begin. Draws come from a counter of (seed, name), so that adding a parameter
-// never changes the others.
+// How the values of a parameter begin: a matrix by Glorot's rule and a vector at zero unless said otherwise. Draws come
+// from a counter of (seed, name), so that adding a parameter never changes the others.
 struct Initializer {
   enum class Kind : uint8_t { kGlorotUniform, kUniform, kNormal, kConstant, kValues };
   Kind kind = Kind::kGlorotUniform;
-  float scale = 1.0f;  // factor on Glorot's range, half range, standard deviation, or the constant itself
+  float scale = 1.0f;         // factor on Glorot's range, half range, standard deviation, or the constant itself
   std::vector<float> values;  // kValues: one for each element
 
   static Initializer Glorot(float factor = 1.0f) { return {Kind::kGlorotUniform, factor, {}}; }

@@ -21,7 +21,7 @@ class TreeParts {
   void Classify() const {
     const int64_t classes = options_.classes;
     const Expression weights = model_.Parameter("head.W", {options_.hidden, classes});
-    const Expression bias = model_.Parameter("head.b", {classes}, Initializer::Constant(0));
+    const Expression bias = model_.Parameter("head.b", {classes});
     const Expression logits = Affine(Dropout(model_.Pushed("h"), options_.dropout), weights, bias);
     model_.Output("logits", logits);
     model_.Loss(CrossEntropy(logits, model_.Label(kLabelColumn, classes)));
@@ -40,7 +40,7 @@ void DeclareTreeLstm(Model& model, const TreeModelOptions& options) {
   const TreeParts parts(model, options);
   const State h = model.State("h", {hidden}), c = model.State("c", {hidden});
   const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, 3 * hidden});
-  const Expression leaf_bias = model.Parameter("leaf.b", {3 * hidden}, Initializer::Constant(0));
+  const Expression leaf_bias = model.Parameter("leaf.b", {3 * hidden});
   std::vector<float> initial_bias(static_cast<size_t>(5 * hidden), 0.0f);
   std::fill(initial_bias.begin() + 3 * hidden, initial_bias.end(), 1.0f);
   const Expression weights = model.Parameter("node.U", {2 * hidden, 5 * hidden});
@@ -69,9 +69,9 @@ void DeclareTreeRnn(Model& model, const TreeModelOptions& options) {
   const TreeParts parts(model, options);
   const State h = model.State("h", {hidden});
   const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, hidden});
-  const Expression leaf_bias = model.Parameter("leaf.b", {hidden}, Initializer::Constant(0));
+  const Expression leaf_bias = model.Parameter("leaf.b", {hidden});
   const Expression weights = model.Parameter("node.U", {2 * hidden, hidden});
-  const Expression bias = model.Parameter("node.b", {hidden}, Initializer::Constant(0));
+  const Expression bias = model.Parameter("node.b", {hidden});
 
   const auto publish = [&](Vertex& v, const Expression& out) {
     v.Scatter(h, out);
@@ -90,7 +90,7 @@ void DeclareTreeFc(Model& model, const TreeModelOptions& options) {
   const State h = model.State("h", {hidden});
   const Expression leaf_weights = model.Parameter("leaf.W", {options.embed, hidden});
   const Expression weights = model.Parameter("node.U", {2 * hidden, hidden});
-  const Expression bias = model.Parameter("node.b", {hidden}, Initializer::Constant(0));
+  const Expression bias = model.Parameter("node.b", {hidden});
 
   const auto publish = [&](Vertex& v, const Expression& out) {
     v.Scatter(h, out);
