@@ -60,7 +60,6 @@ const Model::Compiled& Model::compiled() const {
   result->columns = MakeColumns(std::move(columns));
   result->parameters = std::make_unique<ParameterStore>(result->written.signature, options_.seed);
   for (const int32_t parameter : result->training->multiplied()) result->parameters->RequestPacked(parameter);
-  result->parameters->Pack();
   compiled_ = std::move(result);
   return *compiled_;
 }
@@ -71,6 +70,12 @@ ParameterStore& Model::parameters() {
   return *compiled_->parameters;
 }
 const ParameterStore& Model::parameters() const { return *compiled().parameters; }
+void Model::PackProducts() const {
+  const Compiled& ready = compiled();
+  const std::scoped_lock lock(mutex_);
+  ready.parameters->Pack();
+}
+
 const Program& Model::program() const { return compiled().written; }
 const Program& Model::simplified() const { return compiled().simplified; }
 const Program& Model::gradient_program() const { return compiled().gradient; }
@@ -100,7 +105,6 @@ std::span<const float> Model::Get(std::string_view name) const {
 void Model::Set(std::string_view name, std::span<const float> values) {
   ParameterStore& store = parameters();
   store.Set(FindParameter(store, name), values);
-  store.Pack();
 }
 
 void Model::Save(const std::string& path) const {
@@ -130,7 +134,6 @@ void Model::Load(const std::string& path) {
     refuse(fmt::format("expected {} parameters, got {}", store.count(), file.tensors.size()));
   }
   for (const StoredTensor& tensor : file.tensors) store.Set(store.Find(tensor.name), tensor.Values<float>());
-  store.Pack();
   metadata_ = file.metadata;
 }
 

@@ -58,6 +58,8 @@ class Model {
   void Set(std::string_view name, std::span<const float> values);
   ParameterStore& parameters();
   const ParameterStore& parameters() const;
+  // Renews the packed forms of parameters that have changed. Sessions call it before a minibatch that reads them.
+  void PackProducts() const;
 
   // Free text that is saved beside the values: configuration, vocabulary, names of the labels.
   std::map<std::string, std::string>& metadata() { return metadata_; }

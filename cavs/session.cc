@@ -9,6 +9,10 @@
 namespace cavs {
 namespace {
 
+// Packing a matrix for both directions costs about as much as products of this many rows gain from it. The choice
+// depends on the minibatch alone, so that a resumed run repeats it.
+constexpr int64_t kRowsWorthPacking = 128;
+
 std::unique_ptr<Pool> PoolFor(const SessionOptions& options) {
   return MakePool(options.memory, MakeDevice(DeviceKind::kCpu), {options.memory_limit, "minibatch"});
 }
@@ -44,6 +48,10 @@ void Session::Plan(std::span<const Example> examples) {
   scheduler_->Plan(batch_, &schedule_);
   report_ = {};
   report_.schedule_seconds = watch.Seconds();
+  if (batch_.vertex_count() < kRowsWorthPacking) return;
+  const StopWatch packing;
+  model_->PackProducts();
+  report_.prepare_seconds = packing.Seconds();
 }
 
 RunOptions Session::Options(bool training, HeadRows head, float loss_scale) const {
@@ -52,6 +60,7 @@ RunOptions Session::Options(bool training, HeadRows head, float loss_scale) cons
   run.head = head;
   run.seed = options_.seed;
   run.step = static_cast<uint64_t>(step_);
+  run.packed = batch_.vertex_count() >= kRowsWorthPacking;
   run.loss_scale = loss_scale;
   return run;
 }
@@ -89,7 +98,6 @@ const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_
 StepResult Session::Step(Optimizer& optimizer) {
   CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
   const StepResult result = optimizer.Step(trained_->parameters(), *gradients_);
-  if (result.applied) trained_->parameters().Pack();
   DropGradients();
   ++step_;
   return result;

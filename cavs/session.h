@@ -44,7 +44,8 @@ struct Example {
 struct BatchReport {
   double loss = 0;  // summed over all predictions, not divided
   int64_t graphs = 0, vertices = 0, predictions = 0, tasks = 0;
-  double schedule_seconds = 0;  // packing and planning
+  double schedule_seconds = 0;  // packing graphs and planning
+  double prepare_seconds = 0;   // packing the parameters that products read
   RunTimes times;
   RunCounters counters;
 };

@@ -14,7 +14,7 @@ set(RULES
   "vertex:cavs/base memory graph vertex/kernels vertex/kernels/cpu vertex/kernels/cuda"
   "backprop:cavs/base memory graph vertex vertex/kernels"
   "cavs:cavs/base memory graph vertex vertex/kernels backprop"
-  "samples:cavs"
+  "samples:cavs/base cavs"
   "perf:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs"
   "tests:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs"
 )
@@ -44,7 +44,9 @@ endfunction()
 set(FILES 0)
 set(FAULTS "")
 foreach(TOP IN ITEMS cavs memory graph vertex backprop samples perf tests)
-  file(GLOB_RECURSE PATHS RELATIVE "${ROOT}" "${ROOT}/${TOP}/*.h" "${ROOT}/${TOP}/*.cc" "${ROOT}/${TOP}/*.cu" "${ROOT}/${TOP}/*.cuh")
+  file(GLOB_RECURSE PATHS RELATIVE "${ROOT}"
+    "${ROOT}/${TOP}/*.h" "${ROOT}/${TOP}/*.cc" "${ROOT}/${TOP}/*.cu" "${ROOT}/${TOP}/*.cuh"
+  )
   foreach(PATH IN LISTS PATHS)
     math(EXPR FILES "${FILES} + 1")
     folder_of("${PATH}" OWN)

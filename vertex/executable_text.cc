@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "vertex/executable.h"
-#include "vertex/grouping.h"
 
 namespace cavs {
 namespace {

@@ -270,7 +270,7 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
   x.placement.Plan(batch, schedule, options);
   x.AllocateBuffers(false);
   x.BindSteps(false);
-  x.runner.Begin(&x.placement, &schedule, options.training);
+  x.runner.Begin(&x.placement, &schedule, options);
   x.times.pack = Now() - start;
   x.RunAll(false);
 }

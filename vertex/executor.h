@@ -34,6 +34,7 @@ struct RunOptions {
   HeadRows head = HeadRows::kLabelled;
   uint64_t seed = 0;  // with `step`, the source of dropout's draws
   uint64_t step = 0;
+  bool packed = false;      // products read the packed forms of parameters, which must be current
   float loss_scale = 1.0f;  // factor of every gradient: 1, or 1 / graphs of the minibatch
 };
 

@@ -20,10 +20,11 @@ cpu::Matrix AsMatrix(const Operand& operand) { return {operand.base, operand.ld}
 KernelRunner::KernelRunner(const Executable* executable, const ParameterStore* parameters, ThreadPool* threads)
     : executable_(executable), parameters_(parameters), threads_(threads), gemm_(*threads) {}
 
-void KernelRunner::Begin(const Placement* placement, const Schedule* schedule, bool training) {
+void KernelRunner::Begin(const Placement* placement, const Schedule* schedule, const RunOptions& options) {
   placement_ = placement;
   schedule_ = schedule;
-  training_ = training;
+  training_ = options.training;
+  packed_ = options.packed;
 }
 
 void KernelRunner::Run(const BoundStep& bound, const RowRange& range) {
@@ -85,7 +86,7 @@ void KernelRunner::MatMul(const BoundStep& bound, const RowRange& range) {
   const float* bias = has_bias ? bound.operands[2].base : nullptr;
   const size_t y = static_cast<size_t>(step.inputs);
   counters_.flops += 2.0 * static_cast<double>(rows) * static_cast<double>(shape.width());
-  const cpu::PackedWeights* packed = parameters_->packed(parameter);
+  const cpu::PackedWeights* packed = packed_ ? parameters_->packed(parameter) : nullptr;
   if (packed != nullptr) {
     gemm_.Multiply(rows, AsConst(At(bound, range, 0)), *packed, transposed, bias, false, AsMatrix(At(bound, range, y)));
   } else {

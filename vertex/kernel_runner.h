@@ -37,7 +37,7 @@ class KernelRunner {
   KernelRunner(const Executable* executable, const ParameterStore* parameters, ThreadPool* threads);
 
   // What the steps of a minibatch read besides their operands. All must live until the minibatch ends.
-  void Begin(const Placement* placement, const Schedule* schedule, bool training);
+  void Begin(const Placement* placement, const Schedule* schedule, const RunOptions& options);
   // Where gradients of parameters go.
   void set_gradients(Gradients* gradients) { gradients_ = gradients; }
 
@@ -74,6 +74,7 @@ class KernelRunner {
   const Schedule* schedule_ = nullptr;
   Gradients* gradients_ = nullptr;
   bool training_ = false;
+  bool packed_ = false;
   RunCounters counters_;
   std::vector<Operand> operands_;        // of the group that runs now
   ElementwiseProgram identity_dropout_;  // scratch: a group whose dropouts are the identity

@@ -61,7 +61,7 @@ enum class Op : uint8_t {
   // Products.
   kMatMul,  // (x, W) x W, or x W^T when `transposed`; (x, W, b) adds b
   kOuter,   // (x[n], y[m]) x_i y_j as [n*m]; with a product it makes the bilinear form
-  // Elementwise; the second operand may be a parameter or constant of one row, broadcast over rows.
+  // Elementwise; one operand may be a parameter or constant of one row, broadcast over rows.
   kAdd,
   kSubtract,
   kMultiply,
@@ -124,7 +124,7 @@ struct Attributes {
   double scalar = 0;
   uint64_t salt = 0;  // tells the dropouts of a model apart
   bool transposed = false;
-  std::shared_ptr<const CustomOperator> custom;
+  std::shared_ptr<const CustomOperator> custom = nullptr;
   friend bool operator==(const Attributes&, const Attributes&) = default;
 };
 

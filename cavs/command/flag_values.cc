@@ -27,7 +27,7 @@ std::string FormatBound(double bound) {
 }
 
 std::string DescribeRange(const Range& range) {
-  const std::string low = fmt::format("{} {}", range.low_open ? "more than" : "at least", FormatBound(range.low));
+  std::string low = fmt::format("{} {}", range.low_open ? "more than" : "at least", FormatBound(range.low));
   if (range.high == std::numeric_limits<double>::max()) return low;
   return fmt::format("{} and {} {}", low, range.high_open ? "less than" : "at most", FormatBound(range.high));
 }

@@ -54,6 +54,7 @@ void GflagsRegistry::Assign(const FlagValues& values) {
     if (values.is_set(flag.name)) words.push_back(TextForGflags(values, flag));
   }
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   int count = static_cast<int>(words.size());

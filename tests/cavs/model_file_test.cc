@@ -219,7 +219,7 @@ TEST_F(ModelFileTest, RefusesMalformedHeaders) {
 }
 
 TEST_F(ModelFileTest, RefusesToWriteWhatItCouldNotRead) {
-  const auto writes = [&](std::vector<NamedTensor> tensors, Metadata metadata) {
+  const auto writes = [&](const std::vector<NamedTensor>& tensors, const Metadata& metadata) {
     return [=, this] { WriteModelFile(path_, tensors, metadata); };
   };
   const float value = 1;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -59,6 +60,8 @@ struct Misuse {
   std::vector<std::string_view> says;  // and contains these
   void (*run)(Model& m);
 };
+
+void PrintTo(const Misuse& misuse, std::ostream* out) { *out << misuse.name; }
 
 std::shared_ptr<CustomOperator> Unfit() {
   auto op = std::make_shared<CustomOperator>();
@@ -227,7 +230,7 @@ const Misuse kMisuses[] = {
        Apply(Unfit(), std::array{m.head, Slice(m.head, 0, 2)});
      }},
     {"custom_empty_operand",
-     "custom",
+     "pairwise",
      {"empty"},
      [](Model& m) {
        Apply(Unfit(), std::array{Expression(), m.head});

@@ -3,6 +3,7 @@
 // Interpreter. Values are kept away from kinks and poles.
 #pragma once
 
+#include <ostream>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,8 @@ struct OperatorCase {
   void (*build)(ProgramBuilder& b);
   int vertices;  // of a graph; the last one has the type that was declared last
 };
+
+inline void PrintTo(const OperatorCase& c, std::ostream* out) { *out << c.name; }
 
 std::span<const OperatorCase> OperatorCases();
 
