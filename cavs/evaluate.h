@@ -72,19 +72,21 @@ class Evaluator {
   Session& session() { return session_; }
 
  private:
-  // The rows of the head of the last Forward.
+  // [classes] of a row of the head of the last Forward.
   std::span<const float> Logits(int64_t row) const;
+  // The class that the data give a batch vertex, or kNone.
+  int32_t LabelOf(int32_t vertex) const;
   void Pack(const Dataset& data, int64_t begin, int64_t batch_size);
   void Count(const Dataset& data, Evaluation* result, double* loss);
-  VertexPrediction PredictRow(const Dataset& data, int64_t row) const;
+  VertexPrediction PredictRow(const Dataset& data, int32_t vertex, int64_t row) const;
 
   const Model* model_;
   size_t logits_ = 0;  // number of the output
   int64_t classes_ = 0;
   int label_ = 0;  // number of the column
   Session session_;
-  std::vector<Example> examples_;
-  std::span<const float> output_;
+  std::vector<Example> examples_;  // of the batch
+  std::span<const float> output_;  // [head rows, classes]
 };
 
 }  // namespace cavs

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -77,34 +79,35 @@ class Trainer {
   // std::invalid_argument for options out of range.
   Trainer(Model& model, const TrainerOptions& options);
 
-  // Trains until `epochs` are done. `dev` may be null; then the lowest training loss is the best. An epoch is better if
-  // its dev accuracy is higher, or equal and its dev loss lower; figures that are not finite are never the best.
-  // Throws NonFiniteError (OnNan::kStop), std::invalid_argument when the data have no label or a resumed run differs,
-  // FileError when a file cannot be written or read, OutOfMemory at the memory limit.
+  // Trains until `epochs` are done; called once. `dev` may be null; then the lowest training loss is the best. An epoch
+  // is better if its dev accuracy is higher, or equal and its dev loss lower; figures that are not finite are never the
+  // best. Throws NonFiniteError (OnNan::kStop), std::invalid_argument when the data have no label or a resumed run
+  // differs, FileError when a file cannot be written or read, OutOfMemory at the memory limit.
   TrainingResult Run(const Dataset& train, const Dataset* dev = nullptr, const TrainerCallbacks& callbacks = {});
 
   Session& session() { return session_; }
 
  private:
-  struct Progress;
-
-  void Resume(const Dataset& train, const Dataset* dev, const TrainerCallbacks& callbacks);
+  Agreement Agree(const Dataset& train, const Dataset* dev) const;
+  void Resume(const Dataset& train, const TrainerCallbacks& callbacks);
+  // Trains to the end of the epoch; true when it was asked to stop before.
   bool RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks);
   void RunStep(const Dataset& train, std::span<const int32_t> order, const TrainerCallbacks& callbacks);
   void HandleNonFinite(const Dataset& train, double loss, const TrainerCallbacks& callbacks);
+  std::string DescribeBadLoss(const Dataset& train, double loss);
+  std::string DescribeBadGradient(const Dataset& train);
   void EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks);
   void SaveLast() const;
-  Agreement Describe(const Dataset& train, const Dataset* dev) const;
 
   Model* model_;
   TrainerOptions options_;
   Session session_;
   Optimizer optimizer_;
-  std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<Evaluator> evaluator_;  // where there are held-out data
   TrainingState state_;
-  Agreement agreement_;
+  Agreement agreement_;  // empty before Run
   int64_t skipped_ = 0;
-  std::vector<Example> examples_;
+  std::vector<Example> examples_;  // of the minibatch
 };
 
 }  // namespace cavs

@@ -112,7 +112,16 @@ Expression LossOf(Op op, const Expression& x, const Label& label) {
     ThrowInvalid(Where(op), fmt::format("expected a value of the head (from Pushed), got {}",
                                         SpaceName(x.builder()->signature(), SpaceOf(x))));
   }
-  const ColumnDeclaration& column = x.builder()->signature().columns[static_cast<size_t>(label.column)];
+  const std::vector<ColumnDeclaration>& columns = x.builder()->signature().columns;
+  if (label.column < 0 || label.column >= std::ssize(columns)) {
+    ThrowInvalid(Where(op), "expected a label or target of this model, got an empty one");
+  }
+  const ColumnDeclaration& column = columns[static_cast<size_t>(label.column)];
+  const bool wants_ids = op == Op::kCrossEntropy;
+  if ((column.use == ColumnUse::kIds) != wants_ids) {
+    ThrowInvalid(Where(op), fmt::format("expected a {}, got the {} \"{}\"", wants_ids ? "label" : "target",
+                                        wants_ids ? "target" : "label", column.name));
+  }
   if (column.limit != x.shape().width()) {
     ThrowInvalid(Where(op), fmt::format("expected {} columns, one for each class or target of \"{}\", got {}",
                                         column.limit, column.name, x.shape().ToString()));
@@ -254,6 +263,10 @@ Expression CrossEntropy(const Expression& logits, const Label& label) {
 Expression SquaredError(const Expression& x, const Label& target) { return LossOf(Op::kSquaredError, x, target); }
 
 Expression Apply(std::shared_ptr<const CustomOperator> op, std::span<const Expression> inputs) {
+  if (op == nullptr) ThrowInvalid(Where(Op::kCustom), "expected an operator, got none");
+  for (const Expression& input : inputs) {
+    if (input.builder() == nullptr) ThrowInvalid(op->name, "expected an expression of a model, got an empty one");
+  }
   if (static_cast<int64_t>(inputs.size()) != op->inputs || inputs.empty()) {
     ThrowInvalid(op->name, fmt::format("expected {} operands, got {}", op->inputs, inputs.size()));
   }

@@ -25,6 +25,7 @@ class Compiler {
     int32_t instruction = -1;
     bool valid() const { return instruction >= 0; }
   };
+  class GroupEmitter;
   struct Section {
     std::vector<Group> groups;
     std::vector<Step>* steps = nullptr;
@@ -64,7 +65,7 @@ class Compiler {
   int32_t IndexFor(const IndexSpec& spec);
   IndexSpec IndexOf(const Instruction& instruction) const;
 
-  // Steps (compiler_steps.cc).
+  // Steps (compiler_steps.cc, and compiler_group.cc for fused groups).
   void EmitSteps();
   void EmitPlain(const Section& section, Site site);
   void EmitConcat(const Section& section, Site site);

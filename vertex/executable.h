@@ -152,6 +152,9 @@ class Executable {
 // What `explain` and errors call a buffer: "%12", "h", "d h", "leaf.W".
 std::string BufferName(const Executable& executable, const Buffer& buffer);
 
+// One step: what it runs, its operands and results.
+std::string ToString(const Executable& executable, const Step& step);
+
 // The compiled steps as text: what runs as one kernel, and what is only an address.
 std::string ToString(const Executable& executable);
 

@@ -33,32 +33,11 @@ std::string LocationText(const Executable& executable, const Location& location,
   return text;
 }
 
-std::string StepText(const Executable& executable, const Step& step) {
-  std::string text;
-  switch (step.kind) {
-    case StepKind::kGroup:
-      text = fmt::format("fused x{}", step.group.steps.size());
-      break;
-    case StepKind::kCopy:
-      text = "copy";
-      break;
-    case StepKind::kKernel:
-      text = OpNameOf(executable, step);
-      break;
-  }
-  std::string operands[2];
-  for (size_t i = 0; i < step.operands.size(); ++i) {
-    std::string& side = operands[i < static_cast<size_t>(step.inputs) ? 0 : 1];
-    side += fmt::format("{}{}", side.empty() ? "" : ", ", LocationText(executable, step.operands[i], step.widths[i]));
-  }
-  return fmt::format("    {:<16} {}{}{}\n", text, operands[0], operands[1].empty() ? "" : "  ->  ", operands[1]);
-}
-
 void AppendSection(const Executable& executable, std::string_view title, const std::vector<Step>& steps,
                    std::string* text) {
   if (steps.empty()) return;
   *text += fmt::format("  {}\n", title);
-  for (const Step& step : steps) *text += StepText(executable, step);
+  for (const Step& step : steps) *text += fmt::format("    {}\n", ToString(executable, step));
 }
 
 }  // namespace
@@ -82,6 +61,27 @@ std::string BufferName(const Executable& executable, const Buffer& buffer) {
       return fmt::format("\"{}\"", signature.columns[static_cast<size_t>(buffer.id)].name);
   }
   return "";
+}
+
+std::string ToString(const Executable& executable, const Step& step) {
+  std::string text;
+  switch (step.kind) {
+    case StepKind::kGroup:
+      text = fmt::format("fused x{}", step.group.steps.size());
+      break;
+    case StepKind::kCopy:
+      text = "copy";
+      break;
+    case StepKind::kKernel:
+      text = OpNameOf(executable, step);
+      break;
+  }
+  std::string operands[2];
+  for (size_t i = 0; i < step.operands.size(); ++i) {
+    std::string& side = operands[i < static_cast<size_t>(step.inputs) ? 0 : 1];
+    side += fmt::format("{}{}", side.empty() ? "" : ", ", LocationText(executable, step.operands[i], step.widths[i]));
+  }
+  return fmt::format("{:<16} {}{}{}", text, operands[0], operands[1].empty() ? "" : "  ->  ", operands[1]);
 }
 
 std::string ToString(const Executable& executable) {

@@ -113,9 +113,29 @@ struct Executor::Impl {
     Walk(
         backward,
         [&](Steps& steps, const RowRange& range) {
-          for (const BoundStep& step : steps) runner.Run(step, range);
+          for (BoundStep& step : steps) {
+            if (profiling) {
+              runner.RunTimed(step, range);
+            } else {
+              runner.Run(step, range);
+            }
+          }
         },
         lap);
+  }
+
+  // Calls visit(step) for every step, in order of functions.
+  template <typename Visit>
+  void ForEachStep(Visit visit) {
+    for (const bool backward : {false, true}) {
+      const size_t side = backward ? 1 : 0;
+      for (Function& function : functions[side]) {
+        for (Steps& steps : function.phases) {
+          for (BoundStep& step : steps) visit(step);
+        }
+      }
+      for (BoundStep& step : heads[side]) visit(step);
+    }
   }
 
   int64_t BufferRows(const Buffer& buffer) const {
@@ -238,6 +258,7 @@ struct Executor::Impl {
   const GraphBatch* batch = nullptr;
   const Schedule* schedule = nullptr;
   float loss_scale = 1.0f;
+  bool profiling = false;
   RunTimes times;
   SparseRows merged;
   std::vector<std::vector<float>> head_copies;
@@ -352,6 +373,24 @@ std::vector<TensorBytes> Executor::tensors() const {
     const int64_t rows = impl_->BufferRows(buffers[b]);
     result.push_back({impl_->names[b], rows, buffers[b].width});
   }
+  return result;
+}
+
+void Executor::Profile(bool on) {
+  impl_->profiling = on;
+  impl_->ForEachStep([](BoundStep& step) {
+    step.calls = 0;
+    step.rows = 0;
+    step.seconds = 0;
+  });
+}
+
+std::vector<StepProfile> Executor::profile() const {
+  std::vector<StepProfile> result;
+  impl_->ForEachStep([&](const BoundStep& step) {
+    result.push_back(
+        {ToString(*impl_->executable, *step.step), step.step->backward, step.calls, step.rows, step.seconds});
+  });
   return result;
 }
 

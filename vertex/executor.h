@@ -64,6 +64,14 @@ struct TensorBytes {
   int64_t bytes() const { return rows * width * static_cast<int64_t>(sizeof(float)); }
 };
 
+// What the calls of one compiled step cost since profiling was switched on.
+struct StepProfile {
+  std::string step;  // as `explain` prints it
+  bool backward = false;
+  int64_t calls = 0, rows = 0;
+  double seconds = 0;
+};
+
 class Executable;  // executable.h
 
 class Executor {
@@ -96,6 +104,9 @@ class Executor {
   NonFinite FindNonFinite() const;
   // The tensors that the last Forward (and Backward) keeps.
   std::vector<TensorBytes> tensors() const;
+  // Times every step from now on, at the cost of two clock readings for each; or stops. Forgets what was measured.
+  void Profile(bool on);
+  std::vector<StepProfile> profile() const;
   const RunTimes& times() const;
   const RunCounters& counters() const;
 

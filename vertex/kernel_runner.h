@@ -22,6 +22,8 @@ struct BoundStep {
   const Step* step = nullptr;
   const Instruction* instruction = nullptr;
   std::vector<Operand> operands;
+  int64_t calls = 0, rows = 0;  // while profiling
+  double seconds = 0;
 };
 
 // Rows of a task, or of a whole type or the head.
@@ -42,6 +44,8 @@ class KernelRunner {
   void set_gradients(Gradients* gradients) { gradients_ = gradients; }
 
   void Run(const BoundStep& bound, const RowRange& range);
+  // Run, and books its time in `bound`.
+  void RunTimed(BoundStep& bound, const RowRange& range);
 
   RunCounters& counters() { return counters_; }
 

@@ -4,10 +4,24 @@
 #include "vertex/builder.h"
 
 namespace cavs {
+namespace {
+
+void RequireState(Op op, const Signature& signature, const State& state) {
+  const auto count = std::ssize(signature.channels);
+  const bool known = state.channel >= 0 && state.channel < count &&
+                     signature.channels[static_cast<size_t>(state.channel)].kind == ChannelKind::kState;
+  if (!known) ThrowInvalid(OpName(op), "expected a state of this model, got another or an empty one");
+}
+
+}  // namespace
 
 const Shape& Expression::shape() const { return builder_->value(id_).shape; }
 
 Expression Vertex::Pull(const Expression& table, std::string_view column) {
+  if (table.builder() != builder_) {
+    ThrowInvalid("pull", fmt::format("expected a lookup table of this model for column \"{}\", got {}", column,
+                                     table.builder() == nullptr ? "an empty expression" : "one of another"));
+  }
   const Value& value = builder_->value(table.id());
   if (value.space.kind != Space::kParameter || !builder_->signature().parameters[size_t(value.parameter)].is_lookup) {
     ThrowInvalid("pull",
@@ -26,6 +40,7 @@ Expression Vertex::PullRow(std::string_view column, int64_t width) {
 }
 
 Expression Vertex::Gather(int slot, const State& state) {
+  RequireState(Op::kGather, builder_->signature(), state);
   const TypeDeclaration& type = builder_->signature().types[static_cast<size_t>(type_)];
   if (slot < 0 || slot >= type.children) {
     ThrowInvalid(
@@ -42,12 +57,14 @@ Expression Vertex::Gather(int slot, const State& state) {
 }
 
 Expression Vertex::GatherAll(const State& state) {
+  RequireState(Op::kGatherAll, builder_->signature(), state);
   Attributes attributes;
   attributes.channel = state.channel;
   return builder_->Emit(Op::kGatherAll, {Space::kEdge, type_}, state.shape, {}, attributes);
 }
 
 void Vertex::Scatter(const State& state, const Expression& x) {
+  RequireState(Op::kScatter, builder_->signature(), state);
   Attributes attributes;
   attributes.channel = state.channel;
   builder_->EmitSink(Op::kScatter, {Space::kVertex, type_}, x, attributes);

@@ -241,7 +241,7 @@ void BracketParser::Fail(const BracketToken& token, std::string_view message) co
 }  // namespace
 
 Binarize ParseBinarize(std::string_view name) {
-  if (name == "none") return Binarize::kNone;
+  if (name == "none") return Binarize::kKeep;
   if (name == "left") return Binarize::kLeft;
   if (name == "right") return Binarize::kRight;
   ThrowInvalid("binarize", fmt::format("expected none, left or right, got '{}'", name));

@@ -18,7 +18,7 @@ namespace cavs {
 
 // What becomes of a vertex of more than two children: kept, `((a b) c)`, or `(a (b c))`. The vertices that are added
 // have no class, and the tag `@` before the tag of the vertex that is split.
-enum class Binarize : uint8_t { kNone, kLeft, kRight };
+enum class Binarize : uint8_t { kKeep, kLeft, kRight };
 
 // What becomes of a vertex of one child. A chain that is collapsed is one vertex: it keeps the class of its highest
 // bracket that has one, so that no root loses its label, and word, children and tag of its lowest one (the tag of the
@@ -34,7 +34,7 @@ struct BracketOptions {
   bool sst = false;     // the rules of `sst:`; labels, binarize and unary then play no part
   int32_t classes = 5;  // classes are 0 .. classes - 1
   Labels labels = Labels::kAuto;
-  Binarize binarize = Binarize::kNone;
+  Binarize binarize = Binarize::kKeep;
   Unary unary = Unary::kCollapse;
   int32_t max_children = 0;   // more (after binarisation) are refused; 0: any number
   bool keep_escapes = false;  // words as they stand instead of in their look-up form

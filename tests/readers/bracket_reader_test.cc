@@ -200,7 +200,7 @@ TEST(BracketReaderTest, VeryWideTrees) {
 }
 
 TEST(BracketReaderTest, ParsesTheNamesOfItsOptions) {
-  EXPECT_EQ(ParseBinarize("none"), Binarize::kNone);
+  EXPECT_EQ(ParseBinarize("none"), Binarize::kKeep);
   EXPECT_EQ(ParseBinarize("left"), Binarize::kLeft);
   EXPECT_EQ(ParseBinarize("right"), Binarize::kRight);
   EXPECT_EQ(ParseUnary("collapse"), Unary::kCollapse);

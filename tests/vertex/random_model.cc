@@ -19,7 +19,8 @@ Program ModelMaker::Make() {
   std::vector<int32_t> children;
   const int64_t count = 2 + Below(3);
   for (int64_t i = 0; i < count; ++i) {
-    children.push_back(i == 0 ? 0 : static_cast<int32_t>(Below(7)) - 1);  // any arity, or 0 to 5
+    const bool any_arity = i > 0 && Chance(0.35);
+    children.push_back(any_arity ? kAnyArity : i == 0 ? 0 : static_cast<int32_t>(Below(6)));
     types.push_back(b_.DeclareType(fmt::format("type{}", i), children.back()));
   }
   for (size_t i = 0; i < types.size(); ++i) DefineType(types[i], children[i]);
@@ -90,7 +91,7 @@ void ModelMaker::AddChildSum(Vertex& v) {
   const int64_t width = c.shape().width();
   const Expression x = Fit(Pick(values_), width);
   const Expression gate = Sigmoid(Affine(h, Weights(h.shape().width(), width), Bias(width)) + x);
-  values_.push_back(Tanh(SumChildren(gate * c)));
+  values_.push_back(Tanh(SumChildren(dropout_ && Chance(0.5) ? Dropout(gate, 0.3) * c : gate * c)));
   if (Chance(0.5)) values_.push_back(MeanChildren(h));
   if (Chance(0.3)) values_.push_back(MaxChildren(Tanh(c + x)));
   if (Chance(0.3)) values_.push_back(Tanh(SumChildren(h)));

@@ -1,9 +1,12 @@
 // Graphs that systems of this kind have been seen to get wrong: graphs without edges anywhere in a batch, very deep and
 // very wide ones, and vertices of one task that read different constants.
 #include <array>
-#include <cmath>
+#include <cstdio>
 #include <memory>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>

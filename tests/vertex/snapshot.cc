@@ -67,29 +67,39 @@ std::vector<double> DenseGradient(const Gradients& gradients, int32_t parameter)
   return result;
 }
 
-double TensorDifference(const NamedTensor& reference, const NamedTensor& result) {
+double LargestValue(const NamedTensor& tensor) {
+  double largest = 0;
+  for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+// `floor` is the least scale.
+double TensorDifference(const NamedTensor& reference, const NamedTensor& result, double floor) {
   if (reference.name != result.name || reference.values.size() != result.values.size()) {
     return std::numeric_limits<double>::infinity();
   }
-  double scale = 0;
   double difference = 0;
   for (size_t i = 0; i < reference.values.size(); ++i) {
     if (!std::isfinite(reference.values[i]) || !std::isfinite(result.values[i])) {
       return std::numeric_limits<double>::infinity();
     }
-    scale = std::max(scale, std::abs(reference.values[i]));
     difference = std::max(difference, std::abs(reference.values[i] - result.values[i]));
   }
-  return difference == 0 ? 0 : difference / scale;
+  return difference == 0 ? 0 : difference / std::max(LargestValue(reference), floor);
 }
 
 }  // namespace
 
 Difference WorstDifference(const Snapshot& reference, const Snapshot& result) {
   if (reference.size() != result.size()) return {std::numeric_limits<double>::infinity(), "number of tensors"};
+  double largest_gradient = 0;
+  for (const NamedTensor& tensor : reference) {
+    if (tensor.is_gradient) largest_gradient = std::max(largest_gradient, LargestValue(tensor));
+  }
   Difference worst;
   for (size_t i = 0; i < reference.size(); ++i) {
-    const double error = TensorDifference(reference[i], result[i]);
+    const double floor = reference[i].is_gradient ? 0.01 * largest_gradient : 0;
+    const double error = TensorDifference(reference[i], result[i], floor);
     if (error > worst.error) worst = {error, reference[i].name};
   }
   return worst;
@@ -103,7 +113,7 @@ Snapshot RunInterpreter(const Program& f, const GraphBatch& batch, const RunOpti
   interpreter->Backward();
   for (size_t i = 0; i < f.signature->parameters.size(); ++i) {
     snapshot.push_back(
-        {"gradient of " + f.signature->parameters[i].name, interpreter->gradient(static_cast<int32_t>(i))});
+        {"gradient of " + f.signature->parameters[i].name, interpreter->gradient(static_cast<int32_t>(i)), true});
   }
   return snapshot;
 }
@@ -156,7 +166,7 @@ Snapshot Runner::Run(const GraphBatch& batch, const RunOptions& options, bool gr
   executor_->Backward(&gradients_);
   for (size_t i = 0; i < f.signature->parameters.size(); ++i) {
     snapshot.push_back(
-        {"gradient of " + f.signature->parameters[i].name, DenseGradient(gradients_, static_cast<int32_t>(i))});
+        {"gradient of " + f.signature->parameters[i].name, DenseGradient(gradients_, static_cast<int32_t>(i)), true});
   }
   return snapshot;
 }

@@ -23,15 +23,18 @@ namespace cavs {
 struct NamedTensor {
   std::string name;
   std::vector<double> values;
+  bool is_gradient = false;
   friend bool operator==(const NamedTensor&, const NamedTensor&) = default;
 };
 using Snapshot = std::vector<NamedTensor>;
 
 struct Difference {
-  double error = 0;  // largest difference over the largest reference value of the tensor
+  double error = 0;  // largest difference over the scale of the tensor
   std::string tensor;
 };
-// The worst tensor. Infinite when names or sizes differ, or a number is not finite.
+// The worst tensor. Its scale is its largest reference value, for a gradient at least a hundredth of the largest
+// gradient: a smaller one is what is left of larger numbers that cancelled. Infinite when names or sizes differ, or a
+// number is not finite.
 Difference WorstDifference(const Snapshot& reference, const Snapshot& result);
 
 // Runs F, and dF when `interpreter` has been given one and `gradients` is true.

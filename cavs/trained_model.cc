@@ -1,0 +1,167 @@
+#include "cavs/trained_model.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cavs/base/error.h"
+#include "cavs/model_file.h"
+#include "cavs/models/tree_models.h"
+#include "cavs/text.h"
+#include "cavs/version.h"
+
+namespace cavs {
+namespace {
+
+using nlohmann::json;
+
+// By value of the enum.
+constexpr std::array<std::string_view, 3> kBinarizeNames = {"none", "left", "right"};
+constexpr std::array<std::string_view, 2> kUnaryNames = {"collapse", "keep"};
+constexpr std::array<std::string_view, 2> kBoolNames = {"false", "true"};
+
+Metadata ToMetadata(const ModelConfig& config, const Vocabulary& vocabulary) {
+  return {{"cavs_version", std::string(Version())},
+          {"model", config.model},
+          {"hidden", std::to_string(config.hidden)},
+          {"embed", std::to_string(config.embed)},
+          {"dropout", fmt::format("{}", config.dropout)},
+          {"data_format", std::string(CorpusFormatName(config.format))},
+          {"labels", json(config.label_names).dump()},
+          {"binarize", std::string(kBinarizeNames[static_cast<size_t>(config.binarize)])},
+          {"unary", std::string(kUnaryNames[static_cast<size_t>(config.unary)])},
+          {"seed", std::to_string(config.seed)},
+          {"examples", std::to_string(config.examples)},
+          {"data_digest", fmt::format("{:016x}", config.data_digest)},
+          {"vocabulary", json(vocabulary.words()).dump()},
+          {"unknown_word_trained", std::string(kBoolNames[vocabulary.unknown_trained() ? 1 : 0])}};
+}
+
+// The entries of a saved model, each refused in one sentence where it is missing or no such value.
+class MetadataReader {
+ public:
+  MetadataReader(const std::string& path, const Metadata& entries) : path_(path), entries_(entries) {}
+
+  const std::string& Text(const std::string& key) const {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) {
+      throw FileError(path_, fmt::format("expected a model with \"{}\" in its metadata, got none", key));
+    }
+    return found->second;
+  }
+
+  int64_t Int(const std::string& key, int64_t least) const {
+    const std::optional<int64_t> value = ParseInt(Text(key));
+    if (!value || *value < least) Fail(key, fmt::format("a whole number from {} up", least));
+    return *value;
+  }
+
+  uint64_t Unsigned(const std::string& key, int base) const {
+    const std::string& text = Text(key);
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc() || end != text.data() + text.size()) Fail(key, "a whole number from 0 up");
+    return value;
+  }
+
+  double Rate(const std::string& key) const {
+    const std::optional<double> value = ParseDouble(Text(key));
+    if (!value || !(*value >= 0 && *value < 1)) Fail(key, "a number in [0, 1)");
+    return *value;
+  }
+
+  std::vector<std::string> List(const std::string& key) const {
+    const json list = json::parse(Text(key), nullptr, /*allow_exceptions=*/false);
+    const bool texts =
+        list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); });
+    if (!texts || list.empty()) Fail(key, "a JSON list of texts");
+    return list.get<std::vector<std::string>>();
+  }
+
+  // The number of the choice.
+  size_t Choice(const std::string& key, std::span<const std::string_view> choices) const {
+    const auto found = std::find(choices.begin(), choices.end(), Text(key));
+    if (found == choices.end()) Fail(key, fmt::format("one of {}", fmt::join(choices, ", ")));
+    return static_cast<size_t>(found - choices.begin());
+  }
+
+  [[noreturn]] void Fail(const std::string& key, std::string_view expected) const {
+    throw FileError(path_, fmt::format("expected {} as \"{}\" in the metadata, got '{}'", expected, key,
+                                       std::string_view(Text(key)).substr(0, 80)));
+  }
+
+ private:
+  const std::string& path_;
+  const Metadata& entries_;
+};
+
+ModelConfig ToConfig(const MetadataReader& reader) {
+  ModelConfig config;
+  config.model = reader.Text("model");
+  config.hidden = reader.Int("hidden", 1);
+  config.embed = reader.Int("embed", 1);
+  config.dropout = reader.Rate("dropout");
+  const std::optional<CorpusFormat> format = FindCorpusFormat(reader.Text("data_format"));
+  if (!format) reader.Fail("data_format", "a data format of this version");
+  config.format = *format;
+  config.label_names = reader.List("labels");
+  config.binarize = static_cast<Binarize>(reader.Choice("binarize", kBinarizeNames));
+  config.unary = static_cast<Unary>(reader.Choice("unary", kUnaryNames));
+  config.seed = reader.Unsigned("seed", 10);
+  config.examples = reader.Int("examples", 0);
+  config.data_digest = reader.Unsigned("data_digest", 16);
+  return config;
+}
+
+}  // namespace
+
+ModelConfig ConfigFor(const Corpus& corpus) {
+  ModelConfig config;
+  config.format = corpus.format;
+  config.label_names = corpus.label_names;
+  config.examples = std::ssize(corpus.trees.trees);
+  config.data_digest = corpus.digest;
+  return config;
+}
+
+CorpusOptions ReadingOptions(const ModelConfig& config) {
+  CorpusOptions options;
+  options.classes = config.classes();
+  options.binarize = config.binarize;
+  options.unary = config.unary;
+  options.seed = config.seed;
+  options.generated_training = config.examples;
+  return options;
+}
+
+TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes) {
+  auto model = std::make_unique<Model>(ModelOptions{config.seed, passes});
+  TreeModelOptions sizes;
+  sizes.vocabulary = vocabulary.size();
+  sizes.classes = config.classes();
+  sizes.embed = config.embed;
+  sizes.hidden = config.hidden;
+  sizes.dropout = config.dropout;
+  FindTreeModel(config.model).declare(*model, sizes);
+  model->metadata() = ToMetadata(config, vocabulary);
+  return {config, std::move(vocabulary), std::move(model)};
+}
+
+TrainedModel TrainedModel::Load(const std::string& path, const PassOptions& passes) {
+  const Metadata metadata = ReadModelFile(path).metadata;
+  const MetadataReader reader(path, metadata);
+  const ModelConfig config = ToConfig(reader);
+  const bool unknown_trained = reader.Choice("unknown_word_trained", kBoolNames) == 1;
+  TrainedModel result = Create(config, Vocabulary::FromWords(reader.List("vocabulary"), unknown_trained), passes);
+  result.model->Load(path);
+  return result;
+}
+
+}  // namespace cavs
