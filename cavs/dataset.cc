@@ -198,8 +198,10 @@ int32_t ClassesOf(CorpusFormat format, int32_t classes) {
 
 std::vector<std::string> LabelNames(CorpusFormat format, int32_t classes) {
   if (format == CorpusFormat::kSst) return {"very negative", "negative", "neutral", "positive", "very positive"};
+  const int32_t count = ClassesOf(format, classes);
   std::vector<std::string> names;
-  for (int32_t label = 0; label < ClassesOf(format, classes); ++label) names.push_back(std::to_string(label));
+  names.reserve(static_cast<size_t>(count));
+  for (int32_t label = 0; label < count; ++label) names.push_back(std::to_string(label));
   return names;
 }
 

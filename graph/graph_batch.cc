@@ -22,6 +22,7 @@ void GraphBatch::Clear() {
   first_vertex_.assign(1, 0);
   types_.clear();
   graph_of_.clear();
+  local_ids_.clear();
   child_begin_.assign(1, 0);
   children_.clear();
   parent_counts_.clear();
@@ -68,6 +69,27 @@ void GraphBatch::Pack(std::span<const InputGraph* const> graphs, std::span<const
   CAVS_CHECK(graphs.size() == examples.size(), "{} graphs, {} example numbers", graphs.size(), examples.size());
   Clear();
   for (size_t i = 0; i < graphs.size(); ++i) Add(*graphs[i], examples[i]);
+}
+
+void GraphBatch::Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged) {
+  CAVS_CHECK(std::ssize(merged) == batch.vertex_count(), "{} numbers for {} vertices", merged.size(), batch.vertex_count());
+  Clear();
+  graphs_ = batch.graphs_;
+  examples_ = batch.examples_;
+  type_count_ = batch.type_count_;
+  parent_counts_.assign(origin.size(), 0);
+  for (size_t v = 0; v < origin.size(); ++v) {
+    types_.push_back(batch.type(origin[v]));
+    graph_of_.push_back(batch.graph_of(origin[v]));
+    local_ids_.push_back(batch.local_id(origin[v]));
+    for (const int32_t child : batch.children(origin[v])) {
+      const int32_t id = child == kNone ? kNone : merged[static_cast<size_t>(child)];
+      children_.push_back(id);
+      children_first_ = children_first_ && id < static_cast<int32_t>(v);
+      if (id != kNone) ++parent_counts_[static_cast<size_t>(id)];
+    }
+    child_begin_.push_back(std::ssize(children_));
+  }
 }
 
 }  // namespace cavs

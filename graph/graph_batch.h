@@ -23,6 +23,11 @@ class GraphBatch {
   // Clear() and Add() of every graph. `graphs` and `examples` have the same length; a graph may occur repeatedly.
   void Pack(std::span<const InputGraph* const> graphs, std::span<const int64_t> examples);
 
+  // Overwrites this batch with the distinct vertices of `batch`: its vertex v becomes merged[v], where equal vertices have
+  // one number and children are numbered like any other vertex. `origin` [merged vertices] names a vertex of `batch` for
+  // each of ours, which stands for it: graph_of() and local_id() are its own. Graphs are those of `batch`.
+  void Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged);
+
   int64_t graph_count() const { return static_cast<int64_t>(graphs_.size()); }
   int64_t vertex_count() const { return static_cast<int64_t>(types_.size()); }
   int64_t edge_count() const { return static_cast<int64_t>(children_.size()); }
@@ -33,7 +38,7 @@ class GraphBatch {
 
   const InputGraph& graph(int64_t g) const { return *graphs_[static_cast<size_t>(g)]; }
   int64_t example(int64_t g) const { return examples_[static_cast<size_t>(g)]; }
-  // [graphs + 1]: batch id of each graph's vertex 0; the last entry is vertex_count().
+  // [graphs + 1]: batch id of each graph's vertex 0; the last entry is vertex_count(). Not of a merged batch.
   std::span<const int64_t> first_vertex() const { return first_vertex_; }
   int64_t first_vertex(int64_t g) const { return first_vertex_[static_cast<size_t>(g)]; }
 
@@ -41,7 +46,10 @@ class GraphBatch {
   int32_t type(int64_t v) const { return types_[static_cast<size_t>(v)]; }
   int32_t graph_of(int64_t v) const { return graph_of_[static_cast<size_t>(v)]; }
   // The id of `v` inside its graph.
-  int32_t local_id(int64_t v) const { return static_cast<int32_t>(v - first_vertex(graph_of(v))); }
+  int32_t local_id(int64_t v) const {
+    if (!local_ids_.empty()) return local_ids_[static_cast<size_t>(v)];
+    return static_cast<int32_t>(v - first_vertex(graph_of(v)));
+  }
   // Batch ids of the children in slot order; kNone where a child is missing.
   std::span<const int32_t> children(int64_t v) const {
     const int64_t begin = child_begin_[static_cast<size_t>(v)];
@@ -60,6 +68,7 @@ class GraphBatch {
   std::vector<int64_t> first_vertex_ = {0};
   std::vector<int32_t> types_;
   std::vector<int32_t> graph_of_;
+  std::vector<int32_t> local_ids_;  // of a merged batch; else they follow from first_vertex_
   std::vector<int64_t> child_begin_ = {0};
   std::vector<int32_t> children_;
   std::vector<int32_t> parent_counts_;

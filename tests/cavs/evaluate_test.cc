@@ -81,7 +81,9 @@ TEST(Evaluate, CountsByGroup) {
   for (size_t i = 0; i < result.groups.size(); ++i) {
     const GroupAccuracy& group = result.groups[i];
     EXPECT_EQ(group.examples, std::count(task.dev.groups.begin(), task.dev.groups.end(), group.group));
-    if (i > 0) EXPECT_LT(result.groups[i - 1].group, group.group);
+    if (i > 0) {
+      EXPECT_LT(result.groups[i - 1].group, group.group);
+    }
     examples += group.examples;
     correct += group.correct;
   }

@@ -64,9 +64,9 @@ TEST_P(Resume, GivesTheBitsOfARunThatDidNotStop) {
 INSTANTIATE_TEST_SUITE_P(All, Resume,
                          ::testing::Combine(::testing::Values(OptimizerKind::kAdam, OptimizerKind::kAdagrad),
                                             ::testing::Values(1, 2)),
-                         [](const auto& info) {
-                           return std::string(OptimizerName(std::get<0>(info.param))) +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(OptimizerName(std::get<0>(test.param))) +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST(ResumeTest, GoesOnBehindASaveWithinAnEpoch) {

@@ -166,7 +166,7 @@ TEST(Trainer, StopsAtANumberThatIsNotFinite) {
     trainer.Run(task.train);
     FAIL() << "a NaN went unnoticed";
   } catch (const NonFiniteError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("the loss of step 2 is nan"), HasSubstr("affine"),
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("the loss of step 2 is nan"), HasSubstr("lookup \"word\" words"),
                                     HasSubstr("at vertex 1 of " + folder.File("trees.txt") + ":3")));
   }
 }
@@ -190,7 +190,7 @@ TEST(Trainer, SkipsAndCountsMinibatchesThatAreNotFinite) {
     EXPECT_EQ(report.skipped, 1);
     EXPECT_EQ(report.examples, 3) << "two of five were in the skipped minibatch";
     EXPECT_EQ(report.predictions, 9);
-    if (report.epoch == 1) EXPECT_TRUE(is_best);
+    EXPECT_TRUE(is_best || report.epoch > 1);
   };
   const TrainingResult result = Trainer(task.model(), options).Run(task.train, nullptr, callbacks);
   EXPECT_EQ(result.skipped, 2);

@@ -1,0 +1,64 @@
+// Sharing: equal work of a minibatch is done once. Vertices that F cannot tell apart become one vertex with several
+// parents: of the same type, with the same external inputs and the same (shared) children in every slot.
+//
+//   none       every vertex for itself
+//   inputs     vertices without children: a word is embedded and transformed once per minibatch
+//   subgraphs  whole subgraphs
+//
+// Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with the
+// original vertices. Linear time, no recursion, scratch is reused. One thread per Sharer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph_batch.h"
+#include "graph/topological_order.h"
+
+namespace cavs {
+
+enum class SharingPolicy : uint8_t { kNone, kInputs, kSubgraphs };
+
+// "none", "inputs", "subgraphs".
+std::string_view SharingPolicyName(SharingPolicy policy);
+// Throws std::invalid_argument that lists the names.
+SharingPolicy ParseSharingPolicy(std::string_view name);
+
+// What F reads from outside at a vertex of a type.
+struct TypeInputs {
+  std::vector<std::string> id_columns;
+  bool shareable = true;  // false where F pulls rows of floats, which are not compared
+};
+
+class Sharer {
+ public:
+  // `types` by vertex type.
+  Sharer(SharingPolicy policy, std::vector<TypeInputs> types);
+
+  // Overwrites `shared` with the distinct vertices of `batch`. Returns the number in `shared` of each vertex of
+  // `batch`; valid until the next call.
+  std::span<const int32_t> Merge(const GraphBatch& batch, GraphBatch* shared);
+
+ private:
+  bool Shares(const GraphBatch& batch, int32_t v) const;
+  void MapColumns(const GraphBatch& batch);
+  void MakeKey(const GraphBatch& batch, int32_t v);
+  // The number of the vertex whose key is key_, a new one unless it was seen.
+  int32_t FindOrAdd(int32_t v);
+
+  SharingPolicy policy_;
+  std::vector<TypeInputs> types_;
+  TopologicalOrder topological_;
+  std::vector<int32_t> columns_;      // [graphs, all id columns of all types]: number in the graph's ColumnSet
+  std::vector<size_t> first_column_;  // [types + 1]
+  std::vector<int32_t> merged_, origin_;
+  std::vector<int32_t> key_;
+  std::vector<int32_t> keys_;       // of all distinct vertices, one after another
+  std::vector<int64_t> key_begin_;  // [merged vertices + 1]
+  std::vector<int32_t> table_;      // open addressing: merged vertex or kNone
+};
+
+}  // namespace cavs
