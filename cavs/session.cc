@@ -24,7 +24,8 @@ Session::Session(const Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      scheduler_(MakeScheduler(options.batching)) {
+      scheduler_(MakeScheduler(options.batching)),
+      sharer_(options.sharing, model.executable(false)->inputs()) {
   executor_ = std::make_unique<Executor>(model.executable(false), &model.parameters(), pool_.get(), &threads_);
 }
 
@@ -34,21 +35,25 @@ Session::Session(Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      scheduler_(MakeScheduler(options.batching)) {
+      scheduler_(MakeScheduler(options.batching)),
+      sharer_(options.sharing, model.executable(true)->inputs()) {
   executor_ = std::make_unique<Executor>(model.executable(true), &model.parameters(), pool_.get(), &threads_);
   gradients_ = std::make_unique<Gradients>(model.program().signature);
 }
 
 Session::~Session() = default;
 
-void Session::Plan(std::span<const Example> examples) {
+void Session::Plan(std::span<const Example> examples, bool training) {
   const StopWatch watch;
   batch_.Clear();
   for (const Example& example : examples) batch_.Add(*example.graph, example.number);
-  scheduler_->Plan(batch_, &schedule_);
+  const bool draws = training && model_->executable(training)->draws();
+  const bool shares = options_.sharing != SharingPolicy::kOff && !draws;
+  merged_ = shares ? sharer_.Merge(batch_, &shared_batch_) : std::span<const int32_t>();
+  scheduler_->Plan(scheduled(), &schedule_);
   report_ = {};
   report_.schedule_seconds = watch.Seconds();
-  if (batch_.vertex_count() < kRowsWorthPacking) return;
+  if (scheduled().vertex_count() < kRowsWorthPacking) return;
   const StopWatch packing;
   model_->PackProducts();
   report_.prepare_seconds = packing.Seconds();
@@ -60,15 +65,21 @@ RunOptions Session::Options(bool training, HeadRows head, float loss_scale) cons
   run.head = head;
   run.seed = options_.seed;
   run.step = static_cast<uint64_t>(step_);
-  run.packed = batch_.vertex_count() >= kRowsWorthPacking;
+  run.packed = scheduled().vertex_count() >= kRowsWorthPacking;
   run.loss_scale = loss_scale;
   return run;
+}
+
+void Session::Run(const RunOptions& options) {
+  const SharedVertices shared{&batch_, merged_};
+  executor_->Forward(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
 }
 
 void Session::Report() {
   report_.graphs = batch_.graph_count();
   report_.vertices = batch_.vertex_count();
   report_.predictions = executor_->head_rows();
+  report_.distinct_vertices = scheduled().vertex_count();
   report_.tasks = schedule_.task_count();
   report_.loss = executor_->loss();
   report_.times = executor_->times();
@@ -77,19 +88,18 @@ void Session::Report() {
 }
 
 const BatchReport& Session::Forward(std::span<const Example> examples, HeadRows head) {
-  Plan(examples);
-  executor_->Forward(batch_, schedule_, Options(false, head, 1.0f));
+  Plan(examples, false);
+  Run(Options(false, head, 1.0f));
   Report();
   return report_;
 }
 
 const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_t graphs_in_step) {
   CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
-  Plan(examples);
+  Plan(examples, true);
   const int64_t graphs = graphs_in_step > 0 ? graphs_in_step : std::ssize(examples);
   const bool mean = options_.loss == LossReduction::kMean && graphs > 0;
-  executor_->Forward(batch_, schedule_,
-                     Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f));
+  Run(Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f));
   executor_->Backward(gradients_.get());
   Report();
   return report_;

@@ -15,6 +15,7 @@
 #include "cavs/base/thread_pool.h"
 #include "cavs/model.h"
 #include "graph/scheduler.h"
+#include "graph/sharing.h"
 #include "memory/pool.h"
 #include "vertex/executor.h"
 
@@ -29,6 +30,8 @@ struct SessionOptions {
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
   int64_t memory_limit = 0;  // bytes; 0 for none
+  // Equal work of a minibatch is done once. Has no effect on minibatches that draw dropout.
+  SharingPolicy sharing = SharingPolicy::kInputs;
   int threads = 1;
   LossReduction loss = LossReduction::kMean;
   uint64_t seed = 1;  // of dropout
@@ -44,8 +47,9 @@ struct Example {
 struct BatchReport {
   double loss = 0;  // summed over all predictions, not divided
   int64_t graphs = 0, vertices = 0, predictions = 0, tasks = 0;
-  double schedule_seconds = 0;  // packing graphs and planning
-  double prepare_seconds = 0;   // packing the parameters that products read
+  int64_t distinct_vertices = 0;  // that F ran over, after sharing
+  double schedule_seconds = 0;    // packing graphs and planning
+  double prepare_seconds = 0;     // packing the parameters that products read
   RunTimes times;
   RunCounters counters;
 };
@@ -86,14 +90,17 @@ class Session {
 
   Executor& executor() { return *executor_; }
   const GraphBatch& batch() const { return batch_; }
+  // Of the vertices that F ran over: those of scheduled().
   const Schedule& schedule() const { return schedule_; }
+  const GraphBatch& scheduled() const { return merged_.empty() ? batch_ : shared_batch_; }
   const Gradients& gradients() const { return *gradients_; }
   const MemoryStatistics& memory() const { return pool_->statistics(); }
   ThreadPool& threads() { return threads_; }
   const SessionOptions& options() const { return options_; }
 
  private:
-  void Plan(std::span<const Example> examples);
+  void Plan(std::span<const Example> examples, bool training);
+  void Run(const RunOptions& options);
   void Report();
   RunOptions Options(bool training, HeadRows head, float loss_scale) const;
 
@@ -106,6 +113,9 @@ class Session {
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Gradients> gradients_;
   GraphBatch batch_;
+  Sharer sharer_;
+  GraphBatch shared_batch_;          // of distinct vertices
+  std::span<const int32_t> merged_;  // by vertex of batch_; empty when nothing is shared
   Schedule schedule_;
   BatchReport report_;
   std::vector<Example> numbered_;

@@ -72,7 +72,8 @@ void GraphBatch::Pack(std::span<const InputGraph* const> graphs, std::span<const
 }
 
 void GraphBatch::Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged) {
-  CAVS_CHECK(std::ssize(merged) == batch.vertex_count(), "{} numbers for {} vertices", merged.size(), batch.vertex_count());
+  CAVS_CHECK(std::ssize(merged) == batch.vertex_count(), "{} numbers for {} vertices", merged.size(),
+             batch.vertex_count());
   Clear();
   graphs_ = batch.graphs_;
   examples_ = batch.examples_;

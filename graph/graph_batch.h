@@ -23,9 +23,9 @@ class GraphBatch {
   // Clear() and Add() of every graph. `graphs` and `examples` have the same length; a graph may occur repeatedly.
   void Pack(std::span<const InputGraph* const> graphs, std::span<const int64_t> examples);
 
-  // Overwrites this batch with the distinct vertices of `batch`: its vertex v becomes merged[v], where equal vertices have
-  // one number and children are numbered like any other vertex. `origin` [merged vertices] names a vertex of `batch` for
-  // each of ours, which stands for it: graph_of() and local_id() are its own. Graphs are those of `batch`.
+  // Overwrites this batch with the distinct vertices of `batch`: its vertex v becomes merged[v], where equal vertices
+  // have one number and children are numbered like any other vertex. `origin` [merged vertices] names a vertex of
+  // `batch` for each of ours, which stands for it: graph_of() and local_id() are its own. Graphs are those of `batch`.
   void Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged);
 
   int64_t graph_count() const { return static_cast<int64_t>(graphs_.size()); }

@@ -14,7 +14,7 @@ namespace cavs {
 namespace {
 
 constexpr std::array<std::pair<SharingPolicy, std::string_view>, 3> kPolicies = {{
-    {SharingPolicy::kNone, "none"},
+    {SharingPolicy::kOff, "none"},
     {SharingPolicy::kInputs, "inputs"},
     {SharingPolicy::kSubgraphs, "subgraphs"},
 }};

@@ -5,8 +5,8 @@
 //   inputs     vertices without children: a word is embedded and transformed once per minibatch
 //   subgraphs  whole subgraphs
 //
-// Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with the
-// original vertices. Linear time, no recursion, scratch is reused. One thread per Sharer.
+// Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with
+// the original vertices. Linear time, no recursion, scratch is reused. One thread per Sharer.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace cavs {
 
-enum class SharingPolicy : uint8_t { kNone, kInputs, kSubgraphs };
+enum class SharingPolicy : uint8_t { kOff, kInputs, kSubgraphs };
 
 // "none", "inputs", "subgraphs".
 std::string_view SharingPolicyName(SharingPolicy policy);

@@ -11,8 +11,8 @@ namespace cavs {
 
 class TopologicalOrder {
  public:
-  // The vertices from `first` on, those before counting as done: by id where ids allow it, else depth first, which keeps
-  // a graph's vertices together. Linear time. Valid until the next call.
+  // The vertices from `first` on, those before counting as done: by id where ids allow it, else depth first, which
+  // keeps a graph's vertices together. Linear time. Valid until the next call.
   std::span<const int32_t> Compute(const GraphBatch& batch, int64_t first = 0);
 
  private:

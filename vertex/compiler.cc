@@ -10,6 +10,21 @@ std::shared_ptr<const Executable> Executable::Compile(const Program& forward, co
   return Compiler(forward, backward, options).Run();
 }
 
+std::vector<TypeInputs> Executable::inputs() const {
+  std::vector<TypeInputs> result(signature().types.size());
+  for (const Instruction& instruction : forward_.instructions) {
+    if (instruction.space.type < 0) continue;
+    TypeInputs& type = result[static_cast<size_t>(instruction.space.type)];
+    if (instruction.op == Op::kPullRows) type.shareable = false;
+    if (instruction.op != Op::kLookup) continue;
+    const std::string& name = signature().columns[static_cast<size_t>(instruction.attributes.column)].name;
+    if (std::find(type.id_columns.begin(), type.id_columns.end(), name) == type.id_columns.end()) {
+      type.id_columns.push_back(name);
+    }
+  }
+  return result;
+}
+
 Compiler::Compiler(const Program& forward, const Program* backward, const PassOptions& options)
     : options_(options), e_(new Executable()) {
   e_->forward_ = Partition(forward, options);

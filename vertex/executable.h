@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/sharing.h"
 #include "vertex/kernels/elementwise.h"
 #include "vertex/passes.h"
 #include "vertex/program.h"
@@ -128,6 +129,8 @@ class Executable {
   // Push channels that the head reads.
   const std::vector<int32_t>& head_channels() const { return head_channels_; }
   bool draws() const { return draws_; }
+  // What F reads from outside, by vertex type: what tells vertices apart.
+  std::vector<TypeInputs> inputs() const;
 
  private:
   friend class Compiler;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -278,7 +279,8 @@ Executor::Executor(std::shared_ptr<const Executable> executable, const Parameter
 
 Executor::~Executor() = default;
 
-void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options) {
+void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+                       const SharedVertices* shared) {
   Impl& x = *impl_;
   x.pool->Rewind();
   x.pool->set_context(batch.vertex_count());
@@ -288,7 +290,7 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
   x.schedule = &schedule;
   x.loss_scale = options.loss_scale;
   const double start = Now();
-  x.placement.Plan(batch, schedule, options);
+  x.placement.Plan(batch, schedule, options, shared);
   x.AllocateBuffers(false);
   x.BindSteps(false);
   x.runner.Begin(&x.placement, &schedule, options);
@@ -331,8 +333,9 @@ std::span<const float> Executor::loss_rows(size_t loss) const {
   return impl_->HeadRow(loss, impl_->executable->forward().losses[loss]);
 }
 
-std::span<const float> Executor::state(int32_t channel, int32_t vertex) const {
+std::span<const float> Executor::state(int32_t channel, int32_t original) const {
   const Impl& x = *impl_;
+  const int32_t vertex = x.placement.Merged(original);
   const int64_t base = x.placement.base(x.executable->channel_class(channel), x.batch->type(vertex));
   if (base < 0) return {};
   const int32_t table = x.executable->table_of(channel);
@@ -354,11 +357,9 @@ NonFinite Executor::FindNonFinite() const {
         for (const BoundStep& step : steps) {
           const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
           if (row < 0) continue;
-          const int32_t vertex = x.placement.vertex_of(step.step->space, row);
           result.found = true;
           result.operation = ToString(x.executable->forward(), *step.instruction);
-          result.example = x.batch->example(x.batch->graph_of(vertex));
-          result.vertex = x.batch->local_id(vertex);
+          std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
         }
       },
       [](Phase) {});

@@ -38,6 +38,13 @@ struct RunOptions {
   float loss_scale = 1.0f;  // factor of every gradient: 1, or 1 / graphs of the minibatch
 };
 
+// A batch whose equal vertices were merged (graph/sharing.h): what the head, labels and callers know by their original
+// numbers. Refers to the caller's memory.
+struct SharedVertices {
+  const GraphBatch* original = nullptr;
+  std::span<const int32_t> merged;  // by original vertex: its number in the batch that runs
+};
+
 // Seconds of one Forward and Backward, by part.
 struct RunTimes {
   double pack = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0;
@@ -85,7 +92,9 @@ class Executor {
 
   // Runs F. `batch` and `schedule` must live until the next Forward. Ends the previous minibatch: its values are gone.
   // Throws std::invalid_argument when the graphs do not fit F, OutOfMemory at the pool's cap.
-  void Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options);
+  // `shared` is given when `batch` is a merged one; all vertices of results are then original ones.
+  void Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+               const SharedVertices* shared = nullptr);
   // Runs dF over the reverse of the last Forward's schedule. Adds into `gradients`. Needs an Executable with dF.
   void Backward(Gradients* gradients);
 

@@ -9,6 +9,14 @@
 
 namespace cavs {
 
+namespace {
+
+std::string Name(const GraphBatch& batch, int32_t vertex) {
+  return fmt::format("example {}, vertex {}", batch.example(batch.graph_of(vertex)), batch.local_id(vertex));
+}
+
+}  // namespace
+
 Placement::Placement(const Executable* executable) : executable_(executable) {
   const Signature& signature = executable->signature();
   type_total_ = static_cast<int64_t>(signature.types.size());
@@ -26,8 +34,11 @@ Placement::Placement(const Executable* executable) : executable_(executable) {
   }
 }
 
-void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options) {
+void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+                     const SharedVertices* shared) {
   batch_ = &batch;
+  original_ = shared != nullptr ? shared->original : &batch;
+  merged_ = shared != nullptr ? shared->merged : std::span<const int32_t>();
   schedule_ = &schedule;
   CheckTypes();
   CountRows();
@@ -42,24 +53,21 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
   if (executable_->draws() && options.training) FillKeys(options.seed, options.step);
 }
 
-std::string Placement::Name(int32_t vertex) const {
-  return fmt::format("example {}, vertex {}", batch_->example(batch_->graph_of(vertex)), batch_->local_id(vertex));
-}
-
 void Placement::CheckTypes() {
   const std::vector<TypeDeclaration>& types = executable_->signature().types;
   const int64_t vertices = batch_->vertex_count();
-  shares_children_ = false;
+  shares_children_ = original_ != batch_;
   for (int32_t v = 0; v < vertices; ++v) {
     const int32_t type = batch_->type(v);
     if (type < 0 || type >= type_total_) {
-      ThrowInvalid("graph", fmt::format("{}: expected a vertex type in [0, {}), got {}", Name(v), type_total_, type));
+      ThrowInvalid("graph",
+                   fmt::format("{}: expected a vertex type in [0, {}), got {}", Name(*batch_, v), type_total_, type));
     }
     const TypeDeclaration& declared = types[static_cast<size_t>(type)];
     const int64_t children = std::ssize(batch_->children(v));
     if (declared.children != kAnyArity && children != declared.children) {
-      ThrowInvalid("graph", fmt::format("{}: expected {} children for type \"{}\", got {}", Name(v), declared.children,
-                                        declared.name, children));
+      ThrowInvalid("graph", fmt::format("{}: expected {} children for type \"{}\", got {}", Name(*batch_, v),
+                                        declared.children, declared.name, children));
     }
     shares_children_ = shares_children_ || batch_->parent_counts()[static_cast<size_t>(v)] > 1;
   }
@@ -109,10 +117,16 @@ const std::vector<uint64_t>& Placement::keys(const RowSpace& space) const {
   return keys_[static_cast<size_t>(edges + space.type)];
 }
 
-int32_t Placement::vertex_of(const RowSpace& space, int64_t row) const {
-  if (space.kind == Space::kHead) return head_vertices_[static_cast<size_t>(row)];
-  if (space.kind == Space::kEdge) row = schedule_->edge_parent(space.type)[static_cast<size_t>(row)];
-  return schedule_->vertex_of_row(space.type)[static_cast<size_t>(row)];
+std::pair<int64_t, int64_t> Placement::Origin(const RowSpace& space, int64_t row) const {
+  const GraphBatch& batch = space.kind == Space::kHead ? *original_ : *batch_;
+  int32_t vertex = kNone;
+  if (space.kind == Space::kHead) {
+    vertex = head_vertices_[static_cast<size_t>(row)];
+  } else {
+    if (space.kind == Space::kEdge) row = schedule_->edge_parent(space.type)[static_cast<size_t>(row)];
+    vertex = schedule_->vertex_of_row(space.type)[static_cast<size_t>(row)];
+  }
+  return {batch.example(batch.graph_of(vertex)), batch.local_id(vertex)};
 }
 
 void Placement::MapColumns() {
@@ -142,41 +156,41 @@ void Placement::MapColumns() {
   }
 }
 
-int32_t Placement::Id(int32_t column, int32_t vertex) const {
-  const int32_t g = batch_->graph_of(vertex);
+int32_t Placement::Id(const GraphBatch& batch, int32_t column, int32_t vertex) const {
+  const int32_t g = batch.graph_of(vertex);
   const size_t columns = executable_->signature().columns.size();
   const int32_t mapped = column_map_[static_cast<size_t>(g) * columns + static_cast<size_t>(column)];
   if (mapped == kNone) return kNone;
-  const int32_t id = batch_->graph(g).ids(mapped)[static_cast<size_t>(batch_->local_id(vertex))];
+  const int32_t id = batch.graph(g).ids(mapped)[static_cast<size_t>(batch.local_id(vertex))];
   const ColumnDeclaration& declared = executable_->signature().columns[static_cast<size_t>(column)];
   if (id >= declared.limit) {
-    ThrowInvalid("graph", fmt::format("{}: expected \"{}\" in [0, {}), got {}", Name(vertex), declared.name,
+    ThrowInvalid("graph", fmt::format("{}: expected \"{}\" in [0, {}), got {}", Name(batch, vertex), declared.name,
                                       declared.limit, id));
   }
   return id;
 }
 
-std::span<const float> Placement::Row(int32_t column, int32_t vertex) const {
-  const int32_t g = batch_->graph_of(vertex);
+std::span<const float> Placement::Row(const GraphBatch& batch, int32_t column, int32_t vertex) const {
+  const int32_t g = batch.graph_of(vertex);
   const size_t columns = executable_->signature().columns.size();
   const int32_t mapped = column_map_[static_cast<size_t>(g) * columns + static_cast<size_t>(column)];
   if (mapped == kNone) return {};
-  return batch_->graph(g).row(mapped, batch_->local_id(vertex));
+  return batch.graph(g).row(mapped, batch.local_id(vertex));
 }
 
 bool Placement::IsLabelled(int32_t vertex) const {
   const Program& program = executable_->forward();
   return std::any_of(program.head_columns.begin(), program.head_columns.end(), [&](int32_t column) {
     const bool ids = program.signature->columns[static_cast<size_t>(column)].use == ColumnUse::kIds;
-    return ids ? Id(column, vertex) != kNone : !Row(column, vertex).empty();
+    return ids ? Id(*original_, column, vertex) != kNone : !Row(*original_, column, vertex).empty();
   });
 }
 
 void Placement::CollectHeadRows(HeadRows which) {
   head_vertices_.clear();
-  for (int32_t v = 0; v < batch_->vertex_count(); ++v) {
-    if (pushes_head_[static_cast<size_t>(batch_->type(v))] == 0) continue;
-    const bool root = batch_->parent_counts()[static_cast<size_t>(v)] == 0;
+  for (int32_t v = 0; v < original_->vertex_count(); ++v) {
+    if (pushes_head_[static_cast<size_t>(original_->type(v))] == 0) continue;
+    const bool root = original_->parent_counts()[static_cast<size_t>(v)] == 0;
     if (which == HeadRows::kAll || (which == HeadRows::kRoots && root) ||
         (which == HeadRows::kLabelled && IsLabelled(v))) {
       head_vertices_.push_back(v);
@@ -193,7 +207,7 @@ int32_t Placement::TableRow(const IndexSpec& spec, int32_t child, int32_t parent
     ThrowInvalid("graph",
                  fmt::format("{}: expected children of \"{}\" that scatter the state it gathers, got vertex {} of type "
                              "\"{}\", which does not",
-                             Name(parent), types[static_cast<size_t>(batch_->type(parent))].name,
+                             Name(*batch_, parent), types[static_cast<size_t>(batch_->type(parent))].name,
                              batch_->local_id(child), types[static_cast<size_t>(type)].name));
   }
   return static_cast<int32_t>(first) + schedule_->row_of_vertex(child);
@@ -227,8 +241,10 @@ void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
     }
     case IndexKind::kHead: {
       index->resize(head_vertices_.size());
-      for (size_t r = 0; r < head_vertices_.size(); ++r)
-        (*index)[r] = TableRow(spec, head_vertices_[r], head_vertices_[r]);
+      for (size_t r = 0; r < head_vertices_.size(); ++r) {
+        const int32_t vertex = Merged(head_vertices_[r]);
+        (*index)[r] = TableRow(spec, vertex, vertex);
+      }
       break;
     }
     case IndexKind::kIds:
@@ -240,7 +256,7 @@ void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
 void Placement::FillIds(const IndexSpec& spec, std::vector<int32_t>* index) {
   const std::span<const int32_t> vertex = schedule_->vertex_of_row(spec.type);
   index->resize(vertex.size());
-  for (size_t r = 0; r < vertex.size(); ++r) (*index)[r] = Id(spec.column, vertex[r]);
+  for (size_t r = 0; r < vertex.size(); ++r) (*index)[r] = Id(*batch_, spec.column, vertex[r]);
 }
 
 void Placement::FillHeadColumns() {
@@ -249,13 +265,13 @@ void Placement::FillHeadColumns() {
     std::vector<int32_t>& labels = labels_[static_cast<size_t>(column)];
     labels.resize(head_vertices_.size());
     if (declared.use == ColumnUse::kIds) {
-      for (size_t r = 0; r < labels.size(); ++r) labels[r] = Id(column, head_vertices_[r]);
+      for (size_t r = 0; r < labels.size(); ++r) labels[r] = Id(*original_, column, head_vertices_[r]);
       continue;
     }
     std::vector<float>& targets = targets_[static_cast<size_t>(column)];
     targets.assign(labels.size() * static_cast<size_t>(declared.limit), 0.0f);
     for (size_t r = 0; r < labels.size(); ++r) {
-      const std::span<const float> row = Row(column, head_vertices_[r]);
+      const std::span<const float> row = Row(*original_, column, head_vertices_[r]);
       labels[r] = row.empty() ? kNone : static_cast<int32_t>(r);
       std::copy(row.begin(), row.end(), targets.begin() + static_cast<int64_t>(r) * declared.limit);
     }
@@ -266,21 +282,21 @@ void Placement::FillColumnRows(const Buffer& buffer, std::vector<float>* rows) {
   const std::span<const int32_t> vertex = schedule_->vertex_of_row(buffer.space.type);
   rows->assign(vertex.size() * static_cast<size_t>(buffer.width), 0.0f);
   for (size_t r = 0; r < vertex.size(); ++r) {
-    const std::span<const float> row = Row(buffer.id, vertex[r]);
+    const std::span<const float> row = Row(*batch_, buffer.id, vertex[r]);
     std::copy(row.begin(), row.end(), rows->begin() + static_cast<int64_t>(r) * buffer.width);
   }
 }
 
 void Placement::FillKeys(uint64_t seed, uint64_t step) {
-  const auto key = [&](int32_t v) {
-    return HashCounter(seed, step, static_cast<uint64_t>(batch_->example(batch_->graph_of(v))),
-                       static_cast<uint64_t>(batch_->local_id(v)));
+  const auto key = [&](const GraphBatch& batch, int32_t v) {
+    return HashCounter(seed, step, static_cast<uint64_t>(batch.example(batch.graph_of(v))),
+                       static_cast<uint64_t>(batch.local_id(v)));
   };
   for (int32_t type = 0; type < type_total_; ++type) {
     const std::span<const int32_t> vertex = schedule_->vertex_of_row(type);
     std::vector<uint64_t>& rows = keys_[static_cast<size_t>(type)];
     rows.resize(vertex.size());
-    for (size_t r = 0; r < vertex.size(); ++r) rows[r] = key(vertex[r]);
+    for (size_t r = 0; r < vertex.size(); ++r) rows[r] = key(*batch_, vertex[r]);
     const std::span<const int32_t> parent = schedule_->edge_parent(type);
     const std::span<const int64_t> begin = schedule_->edge_begin(type);
     std::vector<uint64_t>& edges = keys_[static_cast<size_t>(type_total_ + type)];
@@ -291,7 +307,7 @@ void Placement::FillKeys(uint64_t seed, uint64_t step) {
     }
   }
   keys_.back().resize(head_vertices_.size());
-  for (size_t r = 0; r < head_vertices_.size(); ++r) keys_.back()[r] = key(head_vertices_[r]);
+  for (size_t r = 0; r < head_vertices_.size(); ++r) keys_.back()[r] = key(*original_, head_vertices_[r]);
 }
 
 }  // namespace cavs

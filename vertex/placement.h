@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "graph/graph_batch.h"
@@ -22,7 +23,8 @@ class Placement {
 
   // Throws std::invalid_argument naming example and vertex when a graph does not fit F: an unknown type, a wrong number
   // of children, a child that does not scatter what its parent gathers, an id out of range, a missing column.
-  void Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options);
+  // The head runs over the vertices of `shared->original`, if given.
+  void Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options, const SharedVertices* shared);
 
   int64_t rows(const RowSpace& space) const;
   int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
@@ -42,8 +44,10 @@ class Placement {
   std::span<const int32_t> head_vertices() const { return head_vertices_; }
   // Some vertex is the child of several edges: gradients for children meet.
   bool shares_children() const { return shares_children_; }
-  // Batch vertex of a row.
-  int32_t vertex_of(const RowSpace& space, int64_t row) const;
+  // Example and vertex inside of its graph that a row stands for.
+  std::pair<int64_t, int64_t> Origin(const RowSpace& space, int64_t row) const;
+  // The vertex of the batch that runs which an original vertex became.
+  int32_t Merged(int32_t original) const { return merged_.empty() ? original : merged_[static_cast<size_t>(original)]; }
 
  private:
   void CheckTypes();
@@ -57,12 +61,13 @@ class Placement {
   void FillHeadColumns();
   void FillColumnRows(const Buffer& buffer, std::vector<float>* rows);
   void FillKeys(uint64_t seed, uint64_t step);
-  int32_t Id(int32_t column, int32_t vertex) const;
-  std::span<const float> Row(int32_t column, int32_t vertex) const;
-  std::string Name(int32_t vertex) const;
+  int32_t Id(const GraphBatch& batch, int32_t column, int32_t vertex) const;
+  std::span<const float> Row(const GraphBatch& batch, int32_t column, int32_t vertex) const;
 
   const Executable* executable_;
   const GraphBatch* batch_ = nullptr;
+  const GraphBatch* original_ = nullptr;  // what head rows are numbered by; batch_ itself unless vertices were merged
+  std::span<const int32_t> merged_;       // by original vertex; empty unless vertices were merged
   const Schedule* schedule_ = nullptr;
   int64_t type_total_ = 0;
   std::vector<int64_t> class_base_;  // [classes, types]

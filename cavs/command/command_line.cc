@@ -181,8 +181,8 @@ void RefuseUnusedFlags(const FlagValues& values, const SubCommandSpec& command) 
   }
 }
 
-// Lets several names of one data set become `target`.
-void UniteData(FlagValues& values, std::span<const std::string_view> names, std::string_view target) {
+// Lets several names of one data set become `target`; returns the one that was given, or nothing.
+std::string_view UniteData(FlagValues& values, std::span<const std::string_view> names, std::string_view target) {
   std::string_view given;
   for (const std::string_view name : names) {
     if (!values.is_set(name)) continue;
@@ -190,16 +190,14 @@ void UniteData(FlagValues& values, std::span<const std::string_view> names, std:
     given = name;
   }
   if (!given.empty() && given != target) values.Move(FlagNamed(given), FlagNamed(target));
+  return given;
 }
 
-void UniteData(FlagValues& values, SubCommand command) {
+std::string_view UniteData(FlagValues& values, SubCommand command) {
   static constexpr std::array<std::string_view, 4> kNames = {"data", "train", "dev", "test"};
-  if (command == SubCommand::kCheck) return;
-  if (command == SubCommand::kTrain) {
-    UniteData(values, std::span(kNames).first(2), "train");
-  } else {
-    UniteData(values, kNames, "data");
-  }
+  if (command == SubCommand::kCheck) return {};
+  if (command == SubCommand::kTrain) return UniteData(values, std::span(kNames).first(2), "train");
+  return UniteData(values, kNames, "data");
 }
 
 void ApplyDependentDefaults(FlagValues& values) {
@@ -233,7 +231,7 @@ void RefuseBadCompany(const FlagValues& values) {
 
 CommandLine ParseHelp(WordReader& reader) {
   RefuseStrayWords(reader.plain(), 2);
-  CommandLine result{Action::kHelp, nullptr, std::move(reader.values())};
+  CommandLine result{Action::kHelp, nullptr, std::move(reader.values()), {}};
   if (reader.plain().size() == 2 && reader.plain()[1] != "help") result.command = &RequireSubCommand(reader.plain()[1]);
   for (const FlagSpec& flag : Flags()) {
     if (result.flags.is_set(flag.name)) Refuse("[--{}] is not used by 'help'", flag.name);
@@ -249,7 +247,7 @@ CommandLine ParseCommandLine(std::span<const std::string> words) {
   const std::vector<std::string>& plain = reader.plain();
   if (!plain.empty() && plain[0] == "help") return ParseHelp(reader);
 
-  CommandLine result{Action::kRun, nullptr, std::move(reader.values())};
+  CommandLine result{Action::kRun, nullptr, std::move(reader.values()), {}};
   if (!plain.empty()) result.command = &RequireSubCommand(plain[0]);
   RefuseStrayWords(plain, 1);
   if (reader.version()) result.action = Action::kVersion;
@@ -259,7 +257,7 @@ CommandLine ParseCommandLine(std::span<const std::string> words) {
     Refuse("expected a sub-command, got none: {} or help", SubCommandNames());
   }
   RefuseUnusedFlags(result.flags, *result.command);
-  UniteData(result.flags, result.command->command);
+  result.data_flag = UniteData(result.flags, result.command->command);
   ApplyDependentDefaults(result.flags);
   RequireFlags(result.flags, *result.command);
   RefuseBadCompany(result.flags);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cavs/command/flag_table.h"
 #include "cavs/command/flag_values.h"
@@ -22,6 +23,7 @@ struct CommandLine {
   Action action = Action::kRun;
   const SubCommandSpec* command = nullptr;  // never null for kRun; null for help on everything
   FlagValues flags;
+  std::string_view data_flag;  // the name under which a sub-command's one data set was given: "data", "dev"
 };
 
 // Parses the words after the program's name. With kRun the flags that the sub-command needs are there, and its data

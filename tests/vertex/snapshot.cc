@@ -119,7 +119,8 @@ Snapshot RunInterpreter(const Program& f, const GraphBatch& batch, const RunOpti
 }
 
 std::string RunPolicy::ToString() const {
-  return fmt::format("batching={} memory={} threads={}", BatchingPolicyName(batching), PoolPolicyName(memory), threads);
+  return fmt::format("batching={} memory={} threads={} sharing={}", BatchingPolicyName(batching),
+                     PoolPolicyName(memory), threads, SharingPolicyName(sharing));
 }
 
 std::string ToString(const PassOptions& passes) {
@@ -153,12 +154,21 @@ Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStor
       threads_(policy.threads),
       pool_(MakePool(policy.memory, MakeDevice(DeviceKind::kCpu))),
       scheduler_(MakeScheduler(policy.batching)),
+      sharing_(policy.sharing),
+      sharer_(policy.sharing, executable_->inputs()),
       executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),
       gradients_(executable_->forward().signature) {}
 
 Snapshot Runner::Run(const GraphBatch& batch, const RunOptions& options, bool gradients) {
-  scheduler_->Plan(batch, &schedule_);
-  executor_->Forward(batch, schedule_, options);
+  const bool shares = sharing_ != SharingPolicy::kOff && !(options.training && executable_->draws());
+  if (shares) {
+    const SharedVertices shared{&batch, sharer_.Merge(batch, &shared_batch_)};
+    scheduler_->Plan(shared_batch_, &schedule_);
+    executor_->Forward(shared_batch_, schedule_, options, &shared);
+  } else {
+    scheduler_->Plan(batch, &schedule_);
+    executor_->Forward(batch, schedule_, options);
+  }
   const Program& f = executable_->forward();
   Snapshot snapshot = TakeValues(f, batch, *executor_);
   if (!gradients) return snapshot;

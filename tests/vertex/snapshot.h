@@ -10,6 +10,7 @@
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
 #include "graph/scheduler.h"
+#include "graph/sharing.h"
 #include "memory/pool.h"
 #include "vertex/executable.h"
 #include "vertex/executor.h"
@@ -46,6 +47,7 @@ struct RunPolicy {
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
   int threads = 1;
+  SharingPolicy sharing = SharingPolicy::kOff;  // of minibatches that draw no dropout
   std::string ToString() const;
 };
 std::string ToString(const PassOptions& passes);
@@ -61,6 +63,7 @@ class Runner {
   Snapshot Run(const GraphBatch& batch, const RunOptions& options, bool gradients);
   const Executor& executor() const { return *executor_; }
   const Schedule& schedule() const { return schedule_; }
+  const GraphBatch& shared_batch() const { return shared_batch_; }
   const Gradients& gradients() const { return gradients_; }
 
  private:
@@ -68,6 +71,9 @@ class Runner {
   ThreadPool threads_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Scheduler> scheduler_;
+  SharingPolicy sharing_;
+  Sharer sharer_;
+  GraphBatch shared_batch_;
   Schedule schedule_;
   std::unique_ptr<Executor> executor_;
   Gradients gradients_;

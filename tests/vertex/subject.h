@@ -37,7 +37,12 @@ struct Subject {
 // Options that differ from seed to seed, in the rows of the head and in packed and plain products too.
 inline RunOptions OptionsFor(uint64_t seed) {
   constexpr HeadRows kHeads[] = {HeadRows::kLabelled, HeadRows::kAll, HeadRows::kRoots};
-  return {.training = true, .head = kHeads[seed % 3], .seed = seed, .step = seed + 1, .packed = seed % 2 == 0, .loss_scale = 0.25f};
+  return {.training = true,
+          .head = kHeads[seed % 3],
+          .seed = seed,
+          .step = seed + 1,
+          .packed = seed % 2 == 0,
+          .loss_scale = 0.25f};
 }
 
 }  // namespace cavs

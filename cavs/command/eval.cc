@@ -1,0 +1,44 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cavs/base/error.h"
+#include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
+#include "cavs/command/inputs.h"
+#include "cavs/command/metrics.h"
+#include "cavs/command/progress.h"
+#include "cavs/command/settings.h"
+#include "cavs/evaluate.h"
+
+namespace cavs {
+
+void RunEval(Invocation& call) {
+  RequireWritableFile(call.flags.Text("metrics"));
+  const SessionOptions session = SessionFrom(call.flags);
+  const ModelAndData task = ReadModelAndData(call);
+  MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
+  metrics.Write("config", Configuration(call));
+  call.out.Line("{}", DescribeDataset(task.data, "data", task.trained.config.label_names));
+  call.out.Line("{}", DescribeCoverage(task.data.coverage, "data"));
+
+  Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
+  progress.Begin("evaluating", task.data.size(), "trees");
+  Evaluator evaluator(*task.trained.model, session);
+  const Evaluation evaluation = evaluator.Evaluate(task.data, call.flags.Int("batch_size"), [&](int64_t done) {
+    EndIfInterrupted(call.interrupt);
+    progress.Update(done);
+  });
+  progress.End();
+  if (evaluation.predictions == 0) {
+    ThrowInvalid(task.data.name, "expected vertices with a class as label, got none; predict needs no labels");
+  }
+  call.out.Line("{}", DescribeEvaluation(evaluation));
+  if (!evaluation.groups.empty()) call.out.Line("{}", DescribeGroups(evaluation.groups, task.data.group_name));
+  nlohmann::ordered_json fields = EvaluationFields(evaluation);
+  fields["model"] = call.flags.Text("load");
+  metrics.Write("eval", fields);
+}
+
+}  // namespace cavs

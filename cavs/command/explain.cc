@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "backprop/differentiate.h"
+#include "cavs/command/commands.h"
+#include "cavs/command/inputs.h"
+#include "cavs/command/metrics.h"
+#include "cavs/command/settings.h"
+#include "cavs/text.h"
+#include "vertex/executable.h"
+
+namespace cavs {
+namespace {
+
+constexpr size_t kTasksShown = 40;
+
+void PrintSection(std::string_view title, std::string_view text, Output& out) {
+  out.Line("== {}", title);
+  out.Write(text);
+  if (text.empty() || text.back() != '\n') out.Write("\n");
+  out.Write("\n");
+}
+
+// Prints a program as it is and behind each pass, in the order in which a Model applies them.
+void PrintPasses(std::string_view name, const Program& program, const PassOptions& options, Output& out) {
+  std::string before = ToString(program);
+  PrintSection(fmt::format("{} as {}", name, program.is_backward() ? "derived" : "written"), before, out);
+  const auto print = [&](std::string_view pass, const Program& result) {
+    std::string after = ToString(result);
+    PrintSection(fmt::format("{} behind {}", name, pass), after == before ? "unchanged" : after, out);
+    before = std::move(after);
+  };
+  const Program merged = options.common_expressions ? MergeCommonExpressions(program) : program;
+  print("common subexpressions (--cse)", merged);
+  const Program live = options.dead_code ? DropDeadCode(merged) : merged;
+  print("dead code", live);
+  print("partition (--hoisting, --lazy_batching)", Partition(live, options));
+}
+
+void PrintSchedule(const Session& session, const ScheduleReport& report, const std::vector<TypeDeclaration>& types,
+                   Output& out) {
+  out.Line("== schedule of the first minibatch (--batching={})", BatchingPolicyName(session.options().batching));
+  out.Line("{} graphs, {} vertices, {} edges, {} levels", session.batch().graph_count(), report.vertices, report.edges,
+           report.levels);
+  out.Line("{} tasks, {:.1f} vertices on average; no schedule has fewer than {} tasks", report.tasks, report.mean_width,
+           report.task_lower_bound);
+  const std::span<const Task> tasks = session.schedule().tasks();
+  out.Line("{:>6} {:>12} {:>8}", "task", "type", "width");
+  for (size_t i = 0; i < std::min(tasks.size(), kTasksShown); ++i) {
+    out.Line("{:>6} {:>12} {:>8}", i, types[static_cast<size_t>(tasks[i].type)].name, tasks[i].count);
+  }
+  if (tasks.size() > kTasksShown) out.Line("and {} more", tasks.size() - kTasksShown);
+  out.Write("\n");
+}
+
+int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, int64_t parameters, Output& out) {
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const TensorBytes& a, const TensorBytes& b) { return a.bytes() > b.bytes(); });
+  int64_t total = 0;
+  for (const TensorBytes& tensor : tensors) total += tensor.bytes();
+  out.Line("== memory of a training step by tensor (--memory={})", PoolPolicyName(session.options().memory));
+  for (const TensorBytes& tensor : tensors) {
+    out.Line("{:>10}  [{}, {}] {}", FormatSize(tensor.bytes()), tensor.rows, tensor.width, tensor.name);
+  }
+  out.Line("{:>10}  in all; {} at the peak; parameters {}", FormatSize(total), FormatSize(session.memory().peak),
+           FormatSize(parameters * static_cast<int64_t>(sizeof(float))));
+  return total;
+}
+
+}  // namespace
+
+void RunExplain(Invocation& call) {
+  RequireWritableFile(call.flags.Text("metrics"));
+  const SessionOptions options = SessionFrom(call.flags);
+  const ModelAndData task = ReadModelAndData(call);
+  Model& model = *task.trained.model;
+  MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
+  metrics.Write("config", Configuration(call));
+  if (call.flags.Bool("dot")) return call.out.Write(ToDot(model.simplified()));
+
+  const PassOptions& passes = model.options().passes;
+  PrintPasses("F", model.program(), passes, call.out);
+  PrintPasses("dF", Differentiate(model.simplified()), passes, call.out);
+  PrintSection(fmt::format("compiled steps (--{}fusion)", passes.fusion ? "" : "no"),
+               ToString(*model.executable(/*training=*/true)), call.out);
+
+  Session session(model, options);
+  std::vector<Example> examples;
+  for (int64_t i = 0; i < std::min(call.flags.Int("batch_size"), task.data.size()); ++i) {
+    examples.push_back({&task.data.graphs[static_cast<size_t>(i)], i});
+  }
+  session.Accumulate(examples);
+  const ScheduleReport report = Report(session.batch(), session.schedule());
+  PrintSchedule(session, report, model.program().signature->types, call.out);
+  const int64_t bytes =
+      PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), call.out);
+  metrics.Write("explain", {{"graphs", std::ssize(examples)},
+                            {"vertices", report.vertices},
+                            {"edges", report.edges},
+                            {"levels", report.levels},
+                            {"tasks", report.tasks},
+                            {"mean_width", report.mean_width},
+                            {"task_lower_bound", report.task_lower_bound},
+                            {"tensor_bytes", bytes},
+                            {"peak_bytes", session.memory().peak}});
+}
+
+}  // namespace cavs

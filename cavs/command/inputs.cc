@@ -1,0 +1,97 @@
+#include "cavs/command/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cavs/base/error.h"
+#include "cavs/base/stop_watch.h"
+#include "cavs/command/settings.h"
+
+namespace cavs {
+namespace {
+
+// Gives a flag the value that the model in `file` has.
+void Adopt(FlagValues* flags, std::string_view name, const std::string& value, const std::string& file) {
+  const FlagSpec& flag = *FindFlag(name);
+  if (flags->is_set(name) && flags->ValueText(flag) != value) {
+    ThrowInvalid(fmt::format("--{}", name),
+                 fmt::format("expected {}, as the model in {} has, got {}", value, file, flags->ValueText(flag)));
+  }
+  flags->SetDefault(flag, value);
+}
+
+void AdoptAll(FlagValues* flags, const ModelConfig& config, const std::string& file) {
+  Adopt(flags, "model", config.model, file);
+  Adopt(flags, "hidden", fmt::format("{}", config.hidden), file);
+  Adopt(flags, "embed", fmt::format("{}", config.embed), file);
+  Adopt(flags, "dropout", fmt::format("{}", config.dropout), file);
+  if (config.binarize != Binarize::kNone) {
+    Adopt(flags, "binarize", config.binarize == Binarize::kLeft ? "left" : "right", file);
+  }
+  Adopt(flags, "unary", config.unary == Unary::kCollapse ? "collapse" : "keep", file);
+  if (flags->is_set("min_count")) {
+    ThrowInvalid("--min_count", fmt::format("expected none, as the vocabulary comes from the model in {}, got {}", file,
+                                            flags->Int("min_count")));
+  }
+  // A loaded model may go on with other draws than those that made it.
+  flags->SetDefault(*FindFlag("seed"), fmt::format("{}", config.seed));
+}
+
+}  // namespace
+
+std::optional<TrainedModel> LoadModel(FlagValues* flags) {
+  const std::string& file = flags->Text("load");
+  if (file.empty()) return std::nullopt;
+  TrainedModel trained = TrainedModel::Load(file, PassesFrom(*flags));
+  AdoptAll(flags, trained.config, file);
+  return trained;
+}
+
+CorpusOptions ReadingFrom(const FlagValues& flags) {
+  CorpusOptions options;
+  options.binarize = ParseBinarize(flags.Text("binarize"));
+  options.unary = ParseUnary(flags.Text("unary"));
+  options.max_examples = flags.Int("max_examples");
+  options.seed = static_cast<uint64_t>(flags.Int("seed"));
+  return options;
+}
+
+CorpusOptions ReadingFrom(const FlagValues& flags, const ModelConfig& config, DataPart part) {
+  CorpusOptions options = ReadingOptions(config);
+  options.max_examples = flags.Int("max_examples");
+  options.seed = static_cast<uint64_t>(flags.Int("seed"));
+  // The size of the training data is for the flags to say, also when a model goes on with more of them.
+  if (part == DataPart::kTrain) options.generated_training = 0;
+  return options;
+}
+
+TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags) {
+  ModelConfig config = ConfigFor(corpus);
+  config.model = flags.Text("model");
+  config.hidden = flags.Int("hidden");
+  config.embed = flags.Int("embed");
+  config.dropout = flags.Double("dropout");
+  config.binarize = ParseBinarize(flags.Text("binarize"));
+  config.unary = ParseUnary(flags.Text("unary"));
+  config.seed = static_cast<uint64_t>(flags.Int("seed"));
+  return TrainedModel::Create(config, MakeVocabulary(corpus, flags.Int("min_count")), PassesFrom(flags));
+}
+
+ModelAndData ReadModelAndData(Invocation& call) {
+  std::optional<TrainedModel> loaded = LoadModel(&call.flags);
+  const FlagValues& flags = call.flags;
+  const DataSource source = ParseDataSource(flags.Text("data"));
+  const StopWatch watch;
+  const CorpusOptions options = loaded ? ReadingFrom(flags, loaded->config, call.part) : ReadingFrom(flags);
+  const Corpus corpus = ReadCorpus(source, options, call.part);
+  double seconds = watch.Seconds();
+  TrainedModel trained = loaded ? std::move(*loaded) : NewModel(corpus, flags);
+  const StopWatch converting;
+  Dataset data = MakeDataset(corpus, trained.vocabulary, *trained.model);
+  seconds += converting.Seconds();
+  return {std::move(trained), std::move(data), seconds};
+}
+
+}  // namespace cavs

@@ -1,0 +1,128 @@
+#include "cavs/command/settings.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "cavs/base/error.h"
+#include "cavs/file_output.h"
+#include "cavs/version.h"
+#include "memory/device.h"
+
+namespace cavs {
+namespace {
+
+constexpr size_t kLineWidth = 100;
+
+int ThreadsFrom(const FlagValues& flags) {
+  if (const int64_t threads = flags.Int("threads"); threads > 0) return static_cast<int>(threads);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// This version computes on the CPU; asking for another device gives that device's own refusal.
+DeviceKind DeviceFrom(const FlagValues& flags) {
+  if (flags.Text("device") != "cuda") return DeviceKind::kCpu;
+  return MakeDevice(DeviceKind::kCuda)->kind();
+}
+
+bool UsesSparseUpdates(const FlagValues& flags) {
+  const std::string& how = flags.Text("lookup_updates");
+  if (how != "auto") return how == "sparse";
+  const std::string& optimizer = flags.Text("optimizer");
+  return (optimizer == "sgd" || optimizer == "adagrad") && flags.Double("weight_decay") == 0;
+}
+
+// A value as the command line would have it.
+std::string AsWritten(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  return value.dump();
+}
+
+}  // namespace
+
+PassOptions PassesFrom(const FlagValues& flags) {
+  PassOptions passes;
+  passes.hoisting = flags.Bool("hoisting");
+  passes.lazy_batching = flags.Bool("lazy_batching");
+  passes.fusion = flags.Bool("fusion");
+  passes.common_expressions = flags.Bool("cse");
+  return passes;
+}
+
+SessionOptions SessionFrom(const FlagValues& flags) {
+  CAVS_CHECK(DeviceFrom(flags) == DeviceKind::kCpu, "a device without kernels");
+  SessionOptions options;
+  options.batching = ParseBatchingPolicy(flags.Text("batching"));
+  options.memory = ParsePoolPolicy(flags.Text("memory"));
+  options.memory_limit = flags.Int("memory_limit");
+  options.threads = ThreadsFrom(flags);
+  options.loss = flags.Text("loss") == "sum" ? LossReduction::kSum : LossReduction::kMean;
+  options.seed = static_cast<uint64_t>(flags.Int("seed"));
+  return options;
+}
+
+OptimizerOptions OptimizerFrom(const FlagValues& flags) {
+  OptimizerOptions options;
+  options.kind = *FindOptimizer(flags.Text("optimizer"));
+  options.lr = flags.Double("lr");
+  options.momentum = flags.Double("momentum");
+  options.weight_decay = flags.Double("weight_decay");
+  options.clip = flags.Double("clip");
+  options.sparse_updates = UsesSparseUpdates(flags);
+  return options;
+}
+
+nlohmann::ordered_json Configuration(const Invocation& call) {
+  const auto uses = [&](std::string_view name) { return IsUsedBy(*FindFlag(name), call.command.command); };
+  nlohmann::ordered_json config = {{"command", call.command.name}, {"version", Version()}};
+  config.update(call.flags.ToJson(call.command.command));
+  if (uses("device")) config["device"] = DeviceKindName(DeviceFrom(call.flags));
+  if (uses("threads")) config["threads"] = ThreadsFrom(call.flags);
+  if (uses("lookup_updates")) config["lookup_updates"] = UsesSparseUpdates(call.flags) ? "sparse" : "dense";
+  return config;
+}
+
+std::string DescribeConfiguration(const Invocation& call) {
+  std::string text = fmt::format("cavs {} {}\n", Version(), call.command.name);
+  std::string line;
+  for (const auto& [name, value] : Configuration(call).items()) {
+    if (name == "command" || name == "version" || value.is_null()) continue;
+    const std::string setting = fmt::format(" {}={}", name, AsWritten(value));
+    if (line.size() + setting.size() > kLineWidth) {
+      text += line + '\n';
+      line.clear();
+    }
+    if (line.empty()) line = " ";
+    line += setting;
+  }
+  return text + line;
+}
+
+void RequireWritableFile(const std::string& path) {
+  if (path.empty()) return;
+  constexpr std::string_view kExpected = "expected a file for metrics that can be written";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, fmt::format("{}, got a folder", kExpected));
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  const bool exists = std::filesystem::exists(path, ignored);
+  const bool writable = exists ? access(path.c_str(), W_OK) == 0 : access(folder.c_str(), W_OK | X_OK) == 0;
+  if (writable) return;
+  throw FileError(path, fmt::format("{}, got: {}", kExpected, std::generic_category().message(errno)));
+}
+
+void RequireWritableFolder(const std::string& folder) {
+  // A folder that is not there yet is not made either: the data may still be refused.
+  std::filesystem::path nearest = std::filesystem::absolute(folder).lexically_normal();
+  std::error_code ignored;
+  while (nearest.has_relative_path() && !std::filesystem::exists(nearest, ignored)) nearest = nearest.parent_path();
+  EnsureWritableFolder(nearest.string());
+}
+
+}  // namespace cavs

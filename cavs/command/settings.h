@@ -1,0 +1,35 @@
+// What the flags say about how to run: options of sessions, passes and optimizers, and the effective configuration.
+// Pure functions, safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "backprop/optimizer.h"
+#include "cavs/command/commands.h"
+#include "cavs/session.h"
+#include "vertex/passes.h"
+
+namespace cavs {
+
+PassOptions PassesFrom(const FlagValues& flags);
+
+// Throws std::invalid_argument when this machine has no such device as --device.
+SessionOptions SessionFrom(const FlagValues& flags);
+
+OptimizerOptions OptimizerFrom(const FlagValues& flags);
+
+// Every flag of the sub-command as it takes effect, with version, device and threads.
+nlohmann::ordered_json Configuration(const Invocation& call);
+
+// The same for people, in lines of at most 100 characters.
+std::string DescribeConfiguration(const Invocation& call);
+
+// Throws FileError when `path` cannot be a file that is written; makes and changes nothing. Empty is no file.
+void RequireWritableFile(const std::string& path);
+
+// Throws FileError when `folder` is none where files can be written, or cannot be made; leaves no trace.
+void RequireWritableFolder(const std::string& folder);
+
+}  // namespace cavs

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "cavs/base/error.h"
+#include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
+#include "cavs/command/inputs.h"
+#include "cavs/command/metrics.h"
+#include "cavs/command/progress.h"
+#include "cavs/command/settings.h"
+#include "cavs/file_output.h"
+#include "cavs/trainer.h"
+
+namespace cavs {
+namespace {
+
+// Below this many vertices a task, calling kernels costs more than what they compute.
+constexpr double kNarrow = 8;
+
+// All that training reads.
+struct TrainingInputs {
+  TrainedModel trained;
+  Dataset train;
+  std::optional<Dataset> dev;
+  std::optional<Dataset> test;
+};
+
+// Refuses places that could not be written later, before time goes into anything else.
+void RequirePlaces(const FlagValues& flags) {
+  RequireWritableFile(flags.Text("metrics"));
+  const std::string& folder = flags.Text("save");
+  if (folder.empty()) return;
+  RequireWritableFolder(folder);
+  std::error_code ignored;
+  if (flags.Bool("resume") && !std::filesystem::exists(StatePath(folder), ignored)) {
+    throw FileError(StatePath(folder), "expected the state of a run to resume, got no such file");
+  }
+}
+
+std::optional<Dataset> ReadHeldOut(const FlagValues& flags, std::string_view name, DataPart part,
+                                   const TrainedModel& trained, int64_t training_examples) {
+  if (!flags.is_set(name)) return std::nullopt;
+  CorpusOptions options = ReadingFrom(flags, trained.config, part);
+  options.generated_training = std::max(options.generated_training, training_examples);
+  return MakeDataset(ReadCorpus(ParseDataSource(flags.Text(name)), options, part), trained.vocabulary, *trained.model);
+}
+
+TrainingInputs ReadInputs(const FlagValues& flags, std::optional<TrainedModel> loaded) {
+  const CorpusOptions options = loaded ? ReadingFrom(flags, loaded->config, DataPart::kTrain) : ReadingFrom(flags);
+  TrainingInputs inputs;
+  {
+    const Corpus corpus = ReadCorpus(ParseDataSource(flags.Text("train")), options);
+    inputs.trained = loaded ? std::move(*loaded) : NewModel(corpus, flags);
+    inputs.train = MakeDataset(corpus, inputs.trained.vocabulary, *inputs.trained.model);
+  }
+  inputs.dev = ReadHeldOut(flags, "dev", DataPart::kDev, inputs.trained, inputs.train.size());
+  inputs.test = ReadHeldOut(flags, "test", DataPart::kTest, inputs.trained, inputs.train.size());
+  return inputs;
+}
+
+TrainerOptions TrainerFrom(const FlagValues& flags) {
+  TrainerOptions options;
+  options.epochs = flags.Int("epochs");
+  options.batch_size = flags.Int("batch_size");
+  options.shuffle = flags.Bool("shuffle");
+  options.seed = static_cast<uint64_t>(flags.Int("seed"));
+  options.on_nan = flags.Text("on_nan") == "skip" ? OnNan::kSkip : OnNan::kStop;
+  options.optimizer = OptimizerFrom(flags);
+  options.session = SessionFrom(flags);
+  options.save_folder = flags.Text("save");
+  options.save_every = flags.Int("save_every");
+  options.resume = flags.Bool("resume");
+  return options;
+}
+
+// One call of `cavs train`, from data that are read to the last line.
+class Training {
+ public:
+  Training(Invocation& call, TrainingInputs inputs)
+      : call_(call),
+        inputs_(std::move(inputs)),
+        options_(TrainerFrom(call.flags)),
+        metrics_(call.flags.Text("metrics"), options_.resume),
+        progress_(ProgressOnStderr(call.flags.Bool("quiet"))) {}
+
+  void Run() {
+    metrics_.Write("config", Configuration(call_));
+    DescribeInputs();
+    const TrainingResult result = Train();
+    progress_.End();
+    if (result.interrupted) throw std::runtime_error(DescribeInterruption(result));
+    Finish(result);
+  }
+
+ private:
+  Model& model() { return *inputs_.trained.model; }
+  const Dataset* dev() const { return inputs_.dev ? &*inputs_.dev : nullptr; }
+
+  void DescribeInputs() {
+    const std::vector<std::string>& labels = inputs_.trained.config.label_names;
+    const Vocabulary& vocabulary = inputs_.trained.vocabulary;
+    call_.out.Line("{}", DescribeDataset(inputs_.train, "train", labels));
+    call_.out.Line("vocabulary: {} words, {} parameters", vocabulary.size(), model().parameters().total_elements());
+    if (inputs_.dev) DescribeHeldOut(*inputs_.dev, "dev");
+    if (inputs_.test) DescribeHeldOut(*inputs_.test, "test");
+  }
+
+  void DescribeHeldOut(const Dataset& data, std::string_view part) {
+    call_.out.Line("{}", DescribeDataset(data, part, inputs_.trained.config.label_names));
+    call_.out.Line("{}", DescribeCoverage(data.coverage, part));
+    if (data.coverage.unknown_tokens == 0 || inputs_.trained.vocabulary.unknown_trained()) return;
+    progress_.Line(
+        fmt::format("warning: no training word is {}, so its vector is never trained; --min_count=2 makes "
+                    "the rarest words train it",
+                    Vocabulary::kUnknownWord));
+  }
+
+  TrainingResult Train() {
+    Trainer trainer(model(), options_);
+    TrainerCallbacks callbacks;
+    callbacks.on_step = [this](const StepReport& step) { ShowStep(step); };
+    callbacks.on_epoch = [this](const EpochReport& report, const Evaluation*, bool is_best) {
+      ShowEpoch(report, is_best);
+    };
+    callbacks.should_stop = [this] { return call_.interrupt.requested(); };
+    callbacks.log = [this](LogLevel level, std::string_view text) {
+      progress_.Line(fmt::format("{}{}", level == LogLevel::kInfo ? "" : "warning: ", text));
+    };
+    return trainer.Run(inputs_.train, dev(), callbacks);
+  }
+
+  void ShowStep(const StepReport& step) {
+    if (shown_epoch_ != step.epoch) {
+      shown_epoch_ = step.epoch;
+      progress_.Begin(fmt::format("epoch {}/{}", step.epoch, options_.epochs), step.total, "trees");
+    }
+    progress_.Update(step.done, fmt::format("loss {:.4f}", step.loss));
+  }
+
+  void ShowEpoch(const EpochReport& report, bool is_best) {
+    progress_.End();
+    call_.out.Line("{}{}", DescribeEpoch(report, options_.epochs), is_best ? "  best" : "");
+    metrics_.Write("epoch", EpochFields(report));
+    if (is_best && options_.save_folder.empty()) KeepValues();
+    if (hinted_ || report.mean_width() >= kNarrow || report.tasks == 0) return;
+    hinted_ = true;
+    progress_.Line(
+        fmt::format("hint: tasks are narrow, {:.1f} vertices on average; a larger --batch_size makes them "
+                    "wider and training faster",
+                    report.mean_width()));
+  }
+
+  std::string DescribeInterruption(const TrainingResult& result) const {
+    const std::string where = fmt::format("interrupted behind step {}", result.steps);
+    if (options_.save_folder.empty()) return fmt::format("{}; without --save nothing was kept", where);
+    return fmt::format("{}; the same command with --resume goes on from {}", where, StatePath(options_.save_folder));
+  }
+
+  // The best model of a run that saves none.
+  void KeepValues() {
+    const ParameterStore& parameters = model().parameters();
+    best_values_.clear();
+    for (int32_t p = 0; p < parameters.count(); ++p) {
+      best_values_.emplace_back(parameters.values(p).begin(), parameters.values(p).end());
+    }
+  }
+
+  void RestoreBest() {
+    if (!options_.save_folder.empty()) return model().Load(BestModelPath(options_.save_folder));
+    for (size_t p = 0; p < best_values_.size(); ++p) {
+      model().parameters().Set(static_cast<int32_t>(p), best_values_[p]);
+    }
+  }
+
+  Evaluation Measure(const Dataset& data, std::string_view part) {
+    progress_.Begin(fmt::format("measuring {}", part), data.size(), "trees");
+    Evaluator evaluator(std::as_const(model()), options_.session);
+    const Evaluation evaluation =
+        evaluator.Evaluate(data, options_.batch_size, [this](int64_t done) { progress_.Update(done); });
+    progress_.End();
+    return evaluation;
+  }
+
+  void Finish(const TrainingResult& result) {
+    if (result.best.epoch == 0)
+      throw std::runtime_error("no epoch ended with a finite loss, so there is no best model");
+    RestoreBest();
+    nlohmann::ordered_json fields = EpochFields(result.best);
+    const bool saved = !options_.save_folder.empty();
+    fields["model"] = saved ? nlohmann::ordered_json(BestModelPath(options_.save_folder)) : nullptr;
+    call_.out.Line("best epoch {}{}", result.best.epoch,
+                   saved ? fmt::format(", saved as {}", BestModelPath(options_.save_folder)) : "");
+    if (inputs_.dev && !inputs_.dev->groups.empty()) {
+      const Evaluation evaluation = Measure(*inputs_.dev, "dev");
+      call_.out.Line("dev {}", DescribeGroups(evaluation.groups, inputs_.dev->group_name));
+      fields["dev_accuracy_by_depth"] = GroupFields(evaluation.groups);
+    }
+    if (inputs_.test) {
+      const Evaluation evaluation = Measure(*inputs_.test, "test");
+      call_.out.Line("test {}", DescribeEvaluation(evaluation));
+      if (!evaluation.groups.empty()) {
+        call_.out.Line("test {}", DescribeGroups(evaluation.groups, inputs_.test->group_name));
+      }
+      fields.update(EvaluationFields(evaluation, "test_"));
+    }
+    metrics_.Write("final", fields);
+  }
+
+  Invocation& call_;
+  TrainingInputs inputs_;
+  TrainerOptions options_;
+  MetricsWriter metrics_;
+  Progress progress_;
+  int64_t shown_epoch_ = 0;
+  bool hinted_ = false;
+  std::vector<std::vector<float>> best_values_;
+};
+
+}  // namespace
+
+void RunTrain(Invocation& call) {
+  RequirePlaces(call.flags);
+  SessionFrom(call.flags);
+  std::optional<TrainedModel> loaded = LoadModel(&call.flags);
+  call.out.Line("{}", DescribeConfiguration(call));
+  Training(call, ReadInputs(call.flags, std::move(loaded))).Run();
+}
+
+}  // namespace cavs
