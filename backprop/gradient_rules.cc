@@ -193,6 +193,11 @@ void SquaredErrorRule(RuleContext& c) {
   c.Add(0, c.EmitFor(0, Op::kSquaredErrorGrad, {c.input(0), c.dy()}, c.attributes()));
 }
 
+// y = sum target (log target - x): dx = -target dy; 0 where there is no target.
+void KlDivergenceRule(RuleContext& c) {
+  c.Add(0, c.EmitFor(0, Op::kKlDivergenceGrad, {c.input(0), c.dy()}, c.attributes()));
+}
+
 // y = f(x_0, x_1, ...): dx_k by the operator's own gradient kernel, from dy, y and all inputs.
 void CustomRule(RuleContext& c) {
   Attributes attributes = c.attributes();
@@ -247,15 +252,16 @@ constexpr Entry kRules[] = {
     {Op::kSlice, SliceRule},
     {Op::kCrossEntropy, CrossEntropyRule},
     {Op::kSquaredError, SquaredErrorRule},
+    {Op::kKlDivergence, KlDivergenceRule},
     {Op::kCustom, CustomRule},
 };
 
 constexpr Op kNonDifferentiable[] = {
-    Op::kPullRows,         Op::kLossSeed,       Op::kScatterGrad,      Op::kPushGrad,        Op::kGatherGrad,
-    Op::kGatherAllGrad,    Op::kPushedGrad,     Op::kMatMulGrad,       Op::kColumnSumGrad,   Op::kLookupGrad,
-    Op::kSigmoidGrad,      Op::kTanhGrad,       Op::kReluGrad,         Op::kSoftmaxGrad,     Op::kLogSoftmaxGrad,
-    Op::kOuterGradLeft,    Op::kOuterGradRight, Op::kMeanChildrenGrad, Op::kMaxChildrenGrad, Op::kCrossEntropyGrad,
-    Op::kSquaredErrorGrad, Op::kCustomGrad,
+    Op::kPullRows,         Op::kLossSeed,         Op::kScatterGrad,      Op::kPushGrad,        Op::kGatherGrad,
+    Op::kGatherAllGrad,    Op::kPushedGrad,       Op::kMatMulGrad,       Op::kColumnSumGrad,   Op::kLookupGrad,
+    Op::kSigmoidGrad,      Op::kTanhGrad,         Op::kReluGrad,         Op::kSoftmaxGrad,     Op::kLogSoftmaxGrad,
+    Op::kOuterGradLeft,    Op::kOuterGradRight,   Op::kMeanChildrenGrad, Op::kMaxChildrenGrad, Op::kCrossEntropyGrad,
+    Op::kSquaredErrorGrad, Op::kKlDivergenceGrad, Op::kCustomGrad,
 };
 
 constexpr std::array<GradientRule, kOpCount> IndexRules() {

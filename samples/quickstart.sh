@@ -7,5 +7,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 .ci/deps
 cmake --preset release
 cmake --build --preset release --target cavs_command
-build/release/bin/cavs train --model=tree_lstm --train=listops:generate --hidden=128 --embed=64 --batch_size=50 \
-  --epochs=12 --optimizer=adam --lr=0.002 --save=build/quickstart "$@"
+build/release/bin/cavs train --model=tree_lstm --train=listops:generate --dev=listops:generate --test=listops:generate \
+  --hidden=128 --embed=64 --batch_size=50 --epochs=20 --optimizer=adam --lr=0.002 --save=build/quickstart "$@"

@@ -189,6 +189,7 @@ Expression Scale(const Expression& x, double factor) {
 Expression Sigmoid(const Expression& x) { return Unary(Op::kSigmoid, x); }
 Expression Tanh(const Expression& x) { return Unary(Op::kTanh, x); }
 Expression Relu(const Expression& x) { return Unary(Op::kRelu, x); }
+Expression Abs(const Expression& x) { return Relu(x) + Relu(Scale(x, -1)); }
 Expression Exp(const Expression& x) { return Unary(Op::kExp, x); }
 Expression Log(const Expression& x) { return Unary(Op::kLog, x); }
 Expression Sqrt(const Expression& x) { return Unary(Op::kSqrt, x); }
@@ -261,6 +262,7 @@ Expression CrossEntropy(const Expression& logits, const Label& label) {
   return LossOf(Op::kCrossEntropy, logits, label);
 }
 Expression SquaredError(const Expression& x, const Label& target) { return LossOf(Op::kSquaredError, x, target); }
+Expression KlDivergence(const Expression& x, const Label& target) { return LossOf(Op::kKlDivergence, x, target); }
 
 Expression Apply(std::shared_ptr<const CustomOperator> op, std::span<const Expression> inputs) {
   if (op == nullptr) ThrowInvalid(Where(Op::kCustom), "expected an operator, got none");

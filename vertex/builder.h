@@ -156,6 +156,7 @@ Expression Scale(const Expression& x, double factor);
 Expression Sigmoid(const Expression& x);
 Expression Tanh(const Expression& x);
 Expression Relu(const Expression& x);
+Expression Abs(const Expression& x);  // relu(x) + relu(-x); its gradient at 0 is 0
 Expression Exp(const Expression& x);
 Expression Log(const Expression& x);
 Expression Sqrt(const Expression& x);
@@ -188,6 +189,8 @@ Expression MaxChildren(const Expression& edges);
 // Losses, one [1] per head row.
 Expression CrossEntropy(const Expression& logits, const Label& label);
 Expression SquaredError(const Expression& x, const Label& target);
+// KL(target || exp(x)) for the logarithm x of a distribution, such as a LogSoftmax.
+Expression KlDivergence(const Expression& x, const Label& target);
 
 // An operator registered by the user.
 Expression Apply(std::shared_ptr<const CustomOperator> op, std::span<const Expression> inputs);

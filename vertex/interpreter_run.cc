@@ -188,6 +188,15 @@ void Interpreter::RunMaxChildrenGrad(const Instruction& instruction, int64_t slo
   }
 }
 
+namespace {
+
+bool ReadsTarget(Op op) {
+  return op == Op::kSquaredError || op == Op::kSquaredErrorGrad || op == Op::kKlDivergence ||
+         op == Op::kKlDivergenceGrad;
+}
+
+}  // namespace
+
 void Interpreter::RunRow(const Instruction& instruction, const Site& site) {
   const ReferenceFunction function = FindReference(instruction.op);
   CAVS_CHECK(function != nullptr, "no reference for {}", OpName(instruction.op));
@@ -207,7 +216,7 @@ void Interpreter::RunRow(const Instruction& instruction, const Site& site) {
   if (instruction.op == Op::kCrossEntropy || instruction.op == Op::kCrossEntropyGrad) {
     row.label = Id(column, site.vertex);
   }
-  if (instruction.op == Op::kSquaredError || instruction.op == Op::kSquaredErrorGrad) {
+  if (ReadsTarget(instruction.op)) {
     const std::span<const float> floats = FloatRow(column, site.vertex);
     target.assign(floats.begin(), floats.end());
     row.target = target;

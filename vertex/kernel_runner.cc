@@ -232,6 +232,13 @@ bool KernelRunner::RunLoss(const BoundStep& bound, const RowRange& range) {
                             *threads_);
       ClearUntargeted(at(2), width, column, rows);
       return true;
+    // A row without a target reads zeros as its target, which give neither loss nor gradient.
+    case Op::kKlDivergence:
+      cpu::KlDivergence(at(1), at(0), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
+      return true;
+    case Op::kKlDivergenceGrad:
+      cpu::KlDivergenceGrad(at(2), at(1), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
+      return true;
     default:
       return false;
   }

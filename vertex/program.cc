@@ -52,6 +52,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
     {Op::kSlice, "slice"},
     {Op::kCrossEntropy, "cross_entropy"},
     {Op::kSquaredError, "squared_error"},
+    {Op::kKlDivergence, "kl_divergence"},
     {Op::kCustom, "custom"},
     {Op::kLossSeed, "loss_seed"},
     {Op::kScatterGrad, "scatter_grad"},
@@ -73,6 +74,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
     {Op::kMaxChildrenGrad, "max_children_grad"},
     {Op::kCrossEntropyGrad, "cross_entropy_grad"},
     {Op::kSquaredErrorGrad, "squared_error_grad"},
+    {Op::kKlDivergenceGrad, "kl_divergence_grad"},
     {Op::kCustomGrad, "custom_grad"},
 }};
 

@@ -84,6 +84,7 @@ enum class Op : uint8_t {
   // Losses, one per row: [1].
   kCrossEntropy,  // (logits) -log softmax(logits)[label]; 0 where the label is -1
   kSquaredError,  // (x) 1/2 sum (x - target)^2; 0 where there is no target
+  kKlDivergence,  // (x) sum target (log target - x) over the targets above 0; 0 where there is no target
   kCustom,        // an operator registered from outside, see operator.h
   // Gradients: instructions of dF only.
   kLossSeed,          // () the factor of the loss: 1, or 1 / graphs of the minibatch
@@ -106,6 +107,7 @@ enum class Op : uint8_t {
   kMaxChildrenGrad,   // (e, y, dy) dy at the first edge whose e equals y, else 0
   kCrossEntropyGrad,  // (logits, dy[1]) (softmax(logits) - onehot(label)) dy
   kSquaredErrorGrad,  // (x, dy[1]) (x - target) dy
+  kKlDivergenceGrad,  // (x, dy[1]) -max(target, 0) dy
   kCustomGrad,        // (dy, y, inputs...) gradient `slot` of a registered operator
 };
 inline constexpr int kOpCount = static_cast<int>(Op::kCustomGrad) + 1;

@@ -189,6 +189,22 @@ void SquaredErrorGrad(const ReferenceRow& row) {
   }
 }
 
+// y = sum_i t_i (log t_i - x_i) over the t_i above 0; 0 without a target.
+void KlDivergence(const ReferenceRow& row) {
+  row.y[0] = 0;
+  for (size_t i = 0; i < row.target.size(); ++i) {
+    const double t = row.target[i];
+    if (t > 0) row.y[0] += t * (std::log(t) - row.x[0][i]);
+  }
+}
+
+// dx_i = -t_i dy where t_i is above 0, else 0.
+void KlDivergenceGrad(const ReferenceRow& row) {
+  for (size_t i = 0; i < row.y.size(); ++i) {
+    row.y[i] = row.target.empty() ? 0.0 : -std::max(row.target[i], 0.0) * row.x[1][0];
+  }
+}
+
 std::vector<const double*> Pointers(std::span<const Row> rows) {
   std::vector<const double*> pointers;
   pointers.reserve(rows.size());
@@ -234,6 +250,7 @@ constexpr std::pair<Op, ReferenceFunction> kReferences[] = {
     {Op::kSlice, Slice},
     {Op::kCrossEntropy, CrossEntropy},
     {Op::kSquaredError, SquaredError},
+    {Op::kKlDivergence, KlDivergence},
     {Op::kCustom, Custom},
     {Op::kSigmoidGrad,
      [](const ReferenceRow& row) { Map2(row, [](double dy, double y) { return dy * y * (1 - y); }); }},
@@ -245,6 +262,7 @@ constexpr std::pair<Op, ReferenceFunction> kReferences[] = {
     {Op::kOuterGradRight, OuterGradRight},
     {Op::kCrossEntropyGrad, CrossEntropyGrad},
     {Op::kSquaredErrorGrad, SquaredErrorGrad},
+    {Op::kKlDivergenceGrad, KlDivergenceGrad},
     {Op::kCustomGrad, CustomGrad},
 };
 

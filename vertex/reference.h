@@ -20,7 +20,7 @@ struct ReferenceRow {
   std::span<double> y;            // overwritten; never overlaps an operand
   const Attributes& attributes;
   int32_t label = -1;              // kCrossEntropy and its gradient; -1: none
-  std::span<const double> target;  // kSquaredError and its gradient; empty: none
+  std::span<const double> target;  // kSquaredError, kKlDivergence and their gradients; empty: none
   bool training = false;           // kDropout is the identity when false
   uint64_t row_key = 0;            // kDropout: stands for (seed, step, example, vertex)
 };

@@ -28,7 +28,7 @@ double GemmRate(int64_t hidden, ThreadPool& threads) {
 
 // Sums over the steps that were timed.
 struct Totals {
-  int64_t steps = 0, examples = 0, vertices = 0, tasks = 0, launches = 0, copied_bytes = 0;
+  int64_t steps = 0, examples = 0, vertices = 0, distinct_vertices = 0, tasks = 0, launches = 0, copied_bytes = 0;
   double flops = 0;
   double seconds = 0;
   double schedule = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0, optimizer = 0;
@@ -39,6 +39,7 @@ struct Totals {
     ++steps;
     examples += report.graphs;
     vertices += report.vertices;
+    distinct_vertices += report.distinct_vertices;
     tasks += report.tasks;
     launches += report.counters.launches;
     copied_bytes += report.counters.copied_bytes;
@@ -105,6 +106,7 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
   out.Line("{:.1f} tasks a step, {:.1f} vertices on average, {:.0f} kernel launches, {} copied, {} at the peak",
            number("tasks_per_step"), number("mean_width"), number("launches_per_step"),
            FormatSize(fields.at("copied_bytes").get<int64_t>()), FormatSize(fields.at("peak_bytes").get<int64_t>()));
+  out.Line("{:.3f} of the vertices are distinct and run", number("distinct_share"));
   out.Line("{:.1f} GFLOP/s of useful work, {:.3f} of this machine's {:.1f} ({:.1f} before, {:.1f} after)",
            number("gflops"), number("gemm_fraction"), number("gemm_gflops"), number("gemm_gflops_before"),
            number("gemm_gflops_after"));
@@ -172,6 +174,7 @@ void RunBench(Invocation& call) {
       {"minibatches", warm},
       {"tasks_per_step", static_cast<double>(totals.tasks) / steps},
       {"mean_width", static_cast<double>(totals.vertices) / static_cast<double>(totals.tasks)},
+      {"distinct_share", static_cast<double>(totals.distinct_vertices) / static_cast<double>(totals.vertices)},
       {"launches_per_step", static_cast<double>(totals.launches) / steps}};
   Print(fields, call.out);
   metrics.Write("bench", fields);

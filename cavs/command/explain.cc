@@ -42,8 +42,9 @@ void PrintPasses(std::string_view name, const Program& program, const PassOption
 void PrintSchedule(const Session& session, const ScheduleReport& report, const std::vector<TypeDeclaration>& types,
                    Output& out) {
   out.Line("== schedule of the first minibatch (--batching={})", BatchingPolicyName(session.options().batching));
-  out.Line("{} graphs, {} vertices, {} edges, {} levels", session.batch().graph_count(), report.vertices, report.edges,
-           report.levels);
+  out.Line("{} graphs, {} vertices, {} of them distinct (--sharing={})", session.batch().graph_count(),
+           session.batch().vertex_count(), report.vertices, SharingPolicyName(session.options().sharing));
+  out.Line("{} edges, {} levels", report.edges, report.levels);
   out.Line("{} tasks, {:.1f} vertices on average; no schedule has fewer than {} tasks", report.tasks, report.mean_width,
            report.task_lower_bound);
   const std::span<const Task> tasks = session.schedule().tasks();
@@ -78,7 +79,7 @@ void RunExplain(Invocation& call) {
   Model& model = *task.trained.model;
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
-  if (call.flags.Bool("dot")) return call.out.Write(ToDot(model.simplified()));
+  if (call.flags.Bool("dot")) return call.out.Write(ToDot(Partition(model.simplified(), model.options().passes)));
 
   const PassOptions& passes = model.options().passes;
   PrintPasses("F", model.program(), passes, call.out);
@@ -92,12 +93,13 @@ void RunExplain(Invocation& call) {
     examples.push_back({&task.data.graphs[static_cast<size_t>(i)], i});
   }
   session.Accumulate(examples);
-  const ScheduleReport report = Report(session.batch(), session.schedule());
+  const ScheduleReport report = Report(session.scheduled(), session.schedule());
   PrintSchedule(session, report, model.program().signature->types, call.out);
   const int64_t bytes =
       PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), call.out);
   metrics.Write("explain", {{"graphs", std::ssize(examples)},
-                            {"vertices", report.vertices},
+                            {"vertices", session.batch().vertex_count()},
+                            {"distinct_vertices", report.vertices},
                             {"edges", report.edges},
                             {"levels", report.levels},
                             {"tasks", report.tasks},

@@ -49,8 +49,8 @@ nlohmann::ordered_json GroupFields(const std::vector<GroupAccuracy>& groups) {
 }
 
 std::string DescribeEpoch(const EpochReport& report, int64_t epochs) {
-  std::string line = fmt::format("epoch {}/{}  train_loss {:.4f}", report.epoch, epochs, report.train_loss);
-  if (!std::isnan(report.dev_loss)) line += fmt::format("  dev_loss {:.4f}", report.dev_loss);
+  std::string line = fmt::format("epoch {}/{}  train_loss {:.5g}", report.epoch, epochs, report.train_loss);
+  if (!std::isnan(report.dev_loss)) line += fmt::format("  dev_loss {:.5g}", report.dev_loss);
   if (!std::isnan(report.dev_accuracy)) line += fmt::format("  dev_accuracy {:.4f}", report.dev_accuracy);
   if (!std::isnan(report.vertex_accuracy)) line += fmt::format("  vertex_accuracy {:.4f}", report.vertex_accuracy);
   line += fmt::format("  {:.1f} s  {:.0f} trees/s  {:.0f} vertices/s  {} tasks  mean_width {:.1f}", report.seconds,
@@ -60,7 +60,7 @@ std::string DescribeEpoch(const EpochReport& report, int64_t epochs) {
 }
 
 std::string DescribeEvaluation(const Evaluation& evaluation) {
-  std::string line = fmt::format("loss {:.4f}", evaluation.loss);
+  std::string line = fmt::format("loss {:.5g}", evaluation.loss);
   if (!std::isnan(evaluation.root_accuracy)) line += fmt::format("  accuracy {:.4f} (root)", evaluation.root_accuracy);
   return line + fmt::format("  {:.4f} (all {} labelled vertices)  {} trees", evaluation.vertex_accuracy,
                             evaluation.predictions, evaluation.examples);

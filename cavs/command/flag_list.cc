@@ -269,6 +269,15 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .help = "Which vertices become one task: one at a time, all of a depth, all that are ready, or the ready type of "
              "lowest average depth.",
      .choices = "serial|depth|frontier|agenda"},
+    {.name = "sharing",
+     .type = FlagType::kChoice,
+     .used_by = kRun,
+     .group = kExecutionGroup,
+     .initial = "inputs",
+     .value = "POLICY",
+     .help = "Which equal vertices of a minibatch run once: none, those without children, or whole equal subgraphs. "
+             "Minibatches that draw dropout share nothing.",
+     .choices = "none|inputs|subgraphs"},
     {.name = "memory",
      .type = FlagType::kChoice,
      .used_by = kRun,

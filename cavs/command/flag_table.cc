@@ -12,7 +12,7 @@ constexpr std::array kSubCommands = std::to_array<SubCommandSpec>({
     {SubCommand::kTrain,
      "train",
      "trains a model; prints the effective configuration first, saves the best and the last model under --save",
-     "cavs train --train=listops:generate --epochs=5 --save=run",
+     "cavs train --train=listops:generate --dev=listops:generate --epochs=5 --save=run",
      {"train"}},
     {SubCommand::kEval,
      "eval",

@@ -27,7 +27,7 @@ void AdoptAll(FlagValues* flags, const ModelConfig& config, const std::string& f
   Adopt(flags, "hidden", fmt::format("{}", config.hidden), file);
   Adopt(flags, "embed", fmt::format("{}", config.embed), file);
   Adopt(flags, "dropout", fmt::format("{}", config.dropout), file);
-  if (config.binarize != Binarize::kNone) {
+  if (config.binarize != Binarize::kKeep) {
     Adopt(flags, "binarize", config.binarize == Binarize::kLeft ? "left" : "right", file);
   }
   Adopt(flags, "unary", config.unary == Unary::kCollapse ? "collapse" : "keep", file);
@@ -77,6 +77,11 @@ TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags) {
   config.unary = ParseUnary(flags.Text("unary"));
   config.seed = static_cast<uint64_t>(flags.Int("seed"));
   return TrainedModel::Create(config, MakeVocabulary(corpus, flags.Int("min_count")), PassesFrom(flags));
+}
+
+void RequireLabels(const Dataset& data) {
+  if (data.statistics.class_labels > 0) return;
+  ThrowInvalid(data.name, "expected vertices with a class as label, got none; only predict needs no labels");
 }
 
 ModelAndData ReadModelAndData(Invocation& call) {

@@ -24,6 +24,9 @@ CorpusOptions ReadingFrom(const FlagValues& flags, const ModelConfig& config, Da
 // A model with initial values for training on `corpus`.
 TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags);
 
+// Throws std::invalid_argument unless some vertex has a class as label.
+void RequireLabels(const Dataset& data);
+
 struct ModelAndData {
   TrainedModel trained;
   Dataset data;

@@ -61,6 +61,7 @@ SessionOptions SessionFrom(const FlagValues& flags) {
   SessionOptions options;
   options.batching = ParseBatchingPolicy(flags.Text("batching"));
   options.memory = ParsePoolPolicy(flags.Text("memory"));
+  options.sharing = ParseSharingPolicy(flags.Text("sharing"));
   options.memory_limit = flags.Int("memory_limit");
   options.threads = ThreadsFrom(flags);
   options.loss = flags.Text("loss") == "sum" ? LossReduction::kSum : LossReduction::kMean;
@@ -92,7 +93,8 @@ nlohmann::ordered_json Configuration(const Invocation& call) {
 std::string DescribeConfiguration(const Invocation& call) {
   std::string text = fmt::format("cavs {} {}\n", Version(), call.command.name);
   std::string line;
-  for (const auto& [name, value] : Configuration(call).items()) {
+  const nlohmann::ordered_json config = Configuration(call);
+  for (const auto& [name, value] : config.items()) {
     if (name == "command" || name == "version" || value.is_null()) continue;
     const std::string setting = fmt::format(" {}={}", name, AsWritten(value));
     if (line.size() + setting.size() > kLineWidth) {

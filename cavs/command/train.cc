@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -47,20 +48,22 @@ std::optional<Dataset> ReadHeldOut(const FlagValues& flags, std::string_view nam
   if (!flags.is_set(name)) return std::nullopt;
   CorpusOptions options = ReadingFrom(flags, trained.config, part);
   options.generated_training = std::max(options.generated_training, training_examples);
-  return MakeDataset(ReadCorpus(ParseDataSource(flags.Text(name)), options, part), trained.vocabulary, *trained.model);
+  Dataset data =
+      MakeDataset(ReadCorpus(ParseDataSource(flags.Text(name)), options, part), trained.vocabulary, *trained.model);
+  RequireLabels(data);
+  return data;
 }
 
 TrainingInputs ReadInputs(const FlagValues& flags, std::optional<TrainedModel> loaded) {
   const CorpusOptions options = loaded ? ReadingFrom(flags, loaded->config, DataPart::kTrain) : ReadingFrom(flags);
-  TrainingInputs inputs;
-  {
-    const Corpus corpus = ReadCorpus(ParseDataSource(flags.Text("train")), options);
-    inputs.trained = loaded ? std::move(*loaded) : NewModel(corpus, flags);
-    inputs.train = MakeDataset(corpus, inputs.trained.vocabulary, *inputs.trained.model);
-  }
-  inputs.dev = ReadHeldOut(flags, "dev", DataPart::kDev, inputs.trained, inputs.train.size());
-  inputs.test = ReadHeldOut(flags, "test", DataPart::kTest, inputs.trained, inputs.train.size());
-  return inputs;
+  std::optional<Corpus> corpus = ReadCorpus(ParseDataSource(flags.Text("train")), options);
+  TrainedModel trained = loaded ? std::move(*loaded) : NewModel(*corpus, flags);
+  Dataset train = MakeDataset(*corpus, trained.vocabulary, *trained.model);
+  corpus.reset();
+  RequireLabels(train);
+  std::optional<Dataset> dev = ReadHeldOut(flags, "dev", DataPart::kDev, trained, train.size());
+  std::optional<Dataset> test = ReadHeldOut(flags, "test", DataPart::kTest, trained, train.size());
+  return {std::move(trained), std::move(train), std::move(dev), std::move(test)};
 }
 
 TrainerOptions TrainerFrom(const FlagValues& flags) {
@@ -139,7 +142,7 @@ class Training {
       shown_epoch_ = step.epoch;
       progress_.Begin(fmt::format("epoch {}/{}", step.epoch, options_.epochs), step.total, "trees");
     }
-    progress_.Update(step.done, fmt::format("loss {:.4f}", step.loss));
+    progress_.Update(step.done, fmt::format("loss {:.5g}", step.loss));
   }
 
   void ShowEpoch(const EpochReport& report, bool is_best) {

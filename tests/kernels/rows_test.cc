@@ -318,6 +318,36 @@ TEST_F(RowsTest, SquaredErrorAndItsGradient) {
   });
 }
 
+TEST_F(RowsTest, KlDivergenceAndItsGradient) {
+  ForSizes([&](Addressing mode, int64_t rows, int64_t width) {
+    Rows2d x(mode, rows, width, 1), t(mode, rows, width, 2), dloss(mode, rows, 1, 3);
+    Rows2d loss(mode, rows, 1, 4, true), dx(mode, rows, width, 5, true);
+    const auto loss_before = loss.values(), dx_before = dx.values();
+    KlDivergence(loss.operand(), x.operand(), t.operand(), rows, width, pool_);
+    KlDivergenceGrad(dx.operand(), dloss.operand(), t.operand(), rows, width, pool_);
+    ExpectRows(loss, loss_before, loss.operand(), rows, 1, 2e-3, [&](auto r, auto) {
+      double sum = 0;
+      for (int64_t c = 0; c < width; ++c) {
+        const double target = t.At(r, c);
+        if (target > 0) sum += target * (std::log(target) - x.At(r, c));
+      }
+      return sum;
+    });
+    ExpectRows(dx, dx_before, dx.operand(), rows, width, 2e-6,
+               [&](auto r, auto c) { return -std::max<double>(t.At(r, c), 0) * dloss.At(r, 0); });
+  });
+}
+
+TEST_F(RowsTest, KlDivergenceOfAnImpossibleValueCountsWhereItIsATargetOnly) {
+  const float x[2] = {0, -kInfinity};
+  const float certain[2] = {1, 0}, impossible[2] = {0, 1};
+  float loss;
+  KlDivergence({&loss, 1}, {x, 2}, {certain, 2}, 1, 2, pool_);
+  EXPECT_EQ(loss, 0.0f);
+  KlDivergence({&loss, 1}, {x, 2}, {impossible, 2}, 1, 2, pool_);
+  EXPECT_EQ(loss, kInfinity);
+}
+
 TEST_F(RowsTest, MergeSparseRowsSumsByIdInOrder) {
   ForSizes([&](Addressing mode, int64_t rows, int64_t width) {
     std::vector<int32_t> ids(static_cast<size_t>(rows));

@@ -69,15 +69,16 @@ void Trees(ProgramBuilder& b) {
   AddWeightedLoss(b);
 }
 
-void Losses(ProgramBuilder& b, bool classes) {
+// A loss over three scores of each vertex: loss(b, scores).
+template <typename Loss>
+void Losses(ProgramBuilder& b, Loss loss) {
   const Expression xs = b.Lookup("xs", 6, kWidth, Initializer::Uniform(0.9f));
   const Expression w = b.Parameter("W", Shape::Matrix(kWidth, 3));
   VertexType point = b.DeclareType("point", 0);
   point.Define([&](Vertex& v) { v.Push("r", v.Pull(xs, "x")); });
   const Expression scores = MatMul(b.Pushed("r"), w);
   b.AddOutput("scores", scores);
-  b.AddLoss(classes ? CrossEntropy(scores, b.DeclareLabel("label", 3))
-                    : SquaredError(scores, b.DeclareTarget("target", 3)));
+  b.AddLoss(loss(b, scores));
 }
 
 // x * sin(y), column by column.
@@ -217,6 +218,7 @@ constexpr OperatorCase kCases[] = {
     {"sigmoid", Op::kSigmoid, [](B b) { PointsOfX(b, [](E x) { return Sigmoid(4.0 * x); }); }, 1},
     {"tanh", Op::kTanh, [](B b) { PointsOfX(b, [](E x) { return Tanh(3.0 * x); }); }, 1},
     {"relu", Op::kRelu, [](B b) { PointsOfX(b, [](E x) { return Relu(x); }); }, 1},
+    {"abs", Op::kRelu, [](B b) { PointsOfX(b, [](E x) { return Abs(x); }); }, 1},
     {"exp", Op::kExp, [](B b) { PointsOfX(b, [](E x) { return Exp(2.0 * x); }); }, 1},
     {"log", Op::kLog, [](B b) { PointsOfX(b, [](E x) { return Log(1.5 - x); }); }, 1},
     {"sqrt", Op::kSqrt, [](B b) { PointsOfX(b, [](E x) { return Sqrt(1.5 - x); }); }, 1},
@@ -249,8 +251,12 @@ constexpr OperatorCase kCases[] = {
      },
      1},
     // Losses, and operators from outside.
-    {"cross entropy", Op::kCrossEntropy, [](B b) { Losses(b, true); }, 1},
-    {"squared error", Op::kSquaredError, [](B b) { Losses(b, false); }, 1},
+    {"cross entropy", Op::kCrossEntropy,
+     [](B b) { Losses(b, [](B c, E x) { return CrossEntropy(x, c.DeclareLabel("label", 3)); }); }, 1},
+    {"squared error", Op::kSquaredError,
+     [](B b) { Losses(b, [](B c, E x) { return SquaredError(x, c.DeclareTarget("target", 3)); }); }, 1},
+    {"kl divergence", Op::kKlDivergence,
+     [](B b) { Losses(b, [](B c, E x) { return KlDivergence(LogSoftmax(x), c.DeclareTarget("target", 3)); }); }, 1},
     {"custom", Op::kCustom,
      [](B b) { Points(b, [](B, E x, E y) {
                  return Apply(TimesSine(), std::array<Expression, 2>{x, y}) + x;

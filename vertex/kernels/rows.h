@@ -79,6 +79,11 @@ void SquaredError(Operand loss, ConstOperand x, ConstOperand t, int64_t rows, in
 void SquaredErrorGrad(Operand dx, ConstOperand dloss, ConstOperand x, ConstOperand t, int64_t rows, int64_t width,
                       ThreadPool& pool);
 
+// loss [rows, 1]: loss[r] = the sum of t (log(t) - x) over the columns where t is above 0.
+void KlDivergence(Operand loss, ConstOperand x, ConstOperand t, int64_t rows, int64_t width, ThreadPool& pool);
+// dx = -max(t, 0) * dloss[r].
+void KlDivergenceGrad(Operand dx, ConstOperand dloss, ConstOperand t, int64_t rows, int64_t width, ThreadPool& pool);
+
 // out->ids = the distinct values of ids [count] without -1, ascending; out->rows = the rows of grads [count, width]
 // summed per id in the order of their positions. `out` keeps its memory between calls.
 void MergeSparseRows(const int32_t* ids, ConstOperand grads, int64_t count, int64_t width, ThreadPool& pool,

@@ -132,4 +132,32 @@ void SquaredErrorGrad(Operand dx, ConstOperand dloss, ConstOperand x, ConstOpera
   });
 }
 
+void KlDivergence(Operand loss, ConstOperand x, ConstOperand t, int64_t rows, int64_t width, ThreadPool& pool) {
+  const RowReader values(x, width);
+  const RowReader targets(t, width);
+  ForRows(pool, rows, kExpCost * width, [&](int64_t row) {
+    float* const out = loss.Row(row);
+    if (out == nullptr) return;
+    const float* const in = values[row];
+    const float* const target = targets[row];
+    double sum = 0;
+    for (int64_t i = 0; i < width; ++i) {
+      if (target[i] > 0) sum += double{target[i]} * (std::log(double{target[i]}) - double{in[i]});
+    }
+    *out = static_cast<float>(sum);
+  });
+}
+
+void KlDivergenceGrad(Operand dx, ConstOperand dloss, ConstOperand t, int64_t rows, int64_t width, ThreadPool& pool) {
+  const RowReader targets(t, width);
+  const RowReader gradients(dloss, 1);
+  ForRows(pool, rows, 2 * width, [&](int64_t row) {
+    float* const out = dx.Row(row);
+    if (out == nullptr) return;
+    const float* const target = targets[row];
+    const float gradient = *gradients[row];
+    for (int64_t i = 0; i < width; ++i) out[i] = target[i] > 0 ? -target[i] * gradient : 0.0f;
+  });
+}
+
 }  // namespace cavs::cpu
