@@ -194,9 +194,7 @@ void SquaredErrorRule(RuleContext& c) {
 }
 
 // y = sum target (log target - x): dx = -target dy; 0 where there is no target.
-void KlDivergenceRule(RuleContext& c) {
-  c.Add(0, c.EmitFor(0, Op::kKlDivergenceGrad, {c.input(0), c.dy()}, c.attributes()));
-}
+void KlDivergenceRule(RuleContext& c) { c.Add(0, c.EmitFor(0, Op::kKlDivergenceGrad, {c.dy()}, c.attributes())); }
 
 // y = f(x_0, x_1, ...): dx_k by the operator's own gradient kernel, from dy, y and all inputs.
 void CustomRule(RuleContext& c) {

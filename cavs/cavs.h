@@ -5,7 +5,12 @@
 #pragma once
 
 #include "backprop/optimizer.h"
+#include "cavs/dataset.h"
+#include "cavs/evaluate.h"
 #include "cavs/graph_builder.h"
 #include "cavs/model.h"
 #include "cavs/session.h"
+#include "cavs/trained_model.h"
+#include "cavs/trainer.h"
+#include "cavs/version.h"
 #include "vertex/builder.h"

@@ -18,6 +18,11 @@ void Copy(std::span<double> y, std::span<const double> x) {
   std::copy(x.begin(), x.end(), y.begin());
 }
 
+bool ReadsTarget(Op op) {
+  return op == Op::kSquaredError || op == Op::kSquaredErrorGrad || op == Op::kKlDivergence ||
+         op == Op::kKlDivergenceGrad;
+}
+
 }  // namespace
 
 void Interpreter::RunVertex(const Function& function, int32_t vertex) {
@@ -187,15 +192,6 @@ void Interpreter::RunMaxChildrenGrad(const Instruction& instruction, int64_t slo
     if (first < slots) Result(instruction, first_edge + first)[i] = dy[i];
   }
 }
-
-namespace {
-
-bool ReadsTarget(Op op) {
-  return op == Op::kSquaredError || op == Op::kSquaredErrorGrad || op == Op::kKlDivergence ||
-         op == Op::kKlDivergenceGrad;
-}
-
-}  // namespace
 
 void Interpreter::RunRow(const Instruction& instruction, const Site& site) {
   const ReferenceFunction function = FindReference(instruction.op);

@@ -236,9 +236,12 @@ bool KernelRunner::RunLoss(const BoundStep& bound, const RowRange& range) {
     case Op::kKlDivergence:
       cpu::KlDivergence(at(1), at(0), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
       return true;
-    case Op::kKlDivergenceGrad:
-      cpu::KlDivergenceGrad(at(2), at(1), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
+    case Op::kKlDivergenceGrad: {
+      const int64_t targets = bound.step->widths[1];
+      cpu::KlDivergenceGrad(at(1), at(0), {placement_->targets(column).data(), targets, nullptr}, rows, targets,
+                            *threads_);
       return true;
+    }
     default:
       return false;
   }

@@ -107,7 +107,7 @@ enum class Op : uint8_t {
   kMaxChildrenGrad,   // (e, y, dy) dy at the first edge whose e equals y, else 0
   kCrossEntropyGrad,  // (logits, dy[1]) (softmax(logits) - onehot(label)) dy
   kSquaredErrorGrad,  // (x, dy[1]) (x - target) dy
-  kKlDivergenceGrad,  // (x, dy[1]) -max(target, 0) dy
+  kKlDivergenceGrad,  // (dy[1]) -max(target, 0) dy
   kCustomGrad,        // (dy, y, inputs...) gradient `slot` of a registered operator
 };
 inline constexpr int kOpCount = static_cast<int>(Op::kCustomGrad) + 1;

@@ -201,7 +201,7 @@ void KlDivergence(const ReferenceRow& row) {
 // dx_i = -t_i dy where t_i is above 0, else 0.
 void KlDivergenceGrad(const ReferenceRow& row) {
   for (size_t i = 0; i < row.y.size(); ++i) {
-    row.y[i] = row.target.empty() ? 0.0 : -std::max(row.target[i], 0.0) * row.x[1][0];
+    row.y[i] = row.target.empty() ? 0.0 : -std::max(row.target[i], 0.0) * row.x[0][0];
   }
 }
 

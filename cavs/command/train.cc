@@ -183,7 +183,7 @@ class Training {
   Evaluation Measure(const Dataset& data, std::string_view part) {
     progress_.Begin(fmt::format("measuring {}", part), data.size(), "trees");
     Evaluator evaluator(std::as_const(model()), options_.session);
-    const Evaluation evaluation =
+    Evaluation evaluation =
         evaluator.Evaluate(data, options_.batch_size, [this](int64_t done) { progress_.Update(done); });
     progress_.End();
     return evaluation;

@@ -78,4 +78,13 @@ bool LineReader::Next() {
   return true;
 }
 
+bool TokenReader::Next() {
+  const auto rest = line_.begin() + static_cast<std::ptrdiff_t>(next_);
+  const auto begin = std::find_if_not(rest, line_.end(), IsAsciiBlank);
+  const auto end = std::find_if(begin, line_.end(), IsAsciiBlank);
+  token_ = std::string_view(begin, end);
+  next_ = static_cast<size_t>(end - line_.begin());
+  return !token_.empty();
+}
+
 }  // namespace cavs

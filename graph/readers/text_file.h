@@ -65,4 +65,23 @@ class LineReader {
   int64_t number_ = 0;
 };
 
+// Walks over the tokens of a line, which ASCII blanks set apart. The line must outlive it.
+class TokenReader {
+ public:
+  explicit TokenReader(std::string_view line) : line_(line) {}
+
+  // Moves to the next token; false at the end.
+  bool Next();
+
+  std::string_view token() const { return token_; }
+
+  // The byte offset in the line at which the current token begins.
+  int64_t offset() const { return token_.data() - line_.data(); }
+
+ private:
+  std::string_view line_;
+  std::string_view token_;
+  size_t next_ = 0;
+};
+
 }  // namespace cavs

@@ -1,6 +1,8 @@
 // Trees as the readers give them: flat arrays in post order, with words and tags as numbers of the corpus's tables.
 //
-// Every child of a vertex has a smaller number than the vertex itself; the root is the last vertex. Nothing here is
+// Every child of a vertex has a smaller number than the vertex itself; the root is the last vertex. In constituency
+// trees the leaves are the words, in dependency trees every vertex is one; a sentence is a chain of its words, in which
+// each is the only child of the next; a pair is a vertex without word above the trees of its halves. Nothing here is
 // recursive, so a tree of any depth is built, walked and freed in constant stack. Plain data, without locks: many
 // threads may read a corpus that none changes.
 #pragma once
@@ -19,7 +21,7 @@ struct Tree {
   std::vector<int32_t> child_begin;  // [vertices + 1]: the children of v are child[child_begin[v] .. child_begin[v+1])
   std::vector<int32_t> child;        // [vertices - 1], in order from left to right
   std::vector<int32_t> label;        // [vertices]: class, or kNone
-  std::vector<int32_t> word;         // [vertices]: number in TreeCorpus::words of a leaf, kNone of an inner vertex
+  std::vector<int32_t> word;         // [vertices]: number in TreeCorpus::words, or kNone
   std::vector<int32_t> tag;  // [vertices]: number in TreeCorpus::tags, or kNone; empty if the format has no tags
   int64_t line = 0;          // where the tree begins in its file, from 1; 0 if it came from no file
 
@@ -39,7 +41,7 @@ struct Tree {
 // that was dropped is left out of everything but its own counter. A lone vertex has depth 1.
 struct ReaderStatistics {
   int64_t trees = 0;
-  int64_t leaves = 0;
+  int64_t leaves = 0;           // vertices with a word
   int64_t vertices = 0;         // of the trees as delivered
   int64_t brackets = 0;         // opening brackets as read
   int64_t max_depth = 0;        // brackets on the longest path as read
@@ -51,6 +53,7 @@ struct ReaderStatistics {
   int64_t dropped_tops = 0;     // unlabelled brackets around a whole tree
   int64_t class_labels = 0;     // vertices with a class, as delivered
   int64_t blank_lines = 0;      // lines that hold nothing, inside trees too
+  int64_t unused_tokens = 0;    // tokens that a file leaves outside of its trees
 };
 
 // The trees of one source, in its order.
@@ -58,6 +61,7 @@ struct TreeCorpus {
   StringTable words;
   StringTable tags;
   std::vector<Tree> trees;
+  std::vector<double> scores;  // [trees] of pairs, NaN where there is none; empty for other formats
   ReaderStatistics statistics;
 };
 
