@@ -27,10 +27,10 @@ ProgramBuilder& Model::Declare() {
 }
 
 Expression Model::Parameter(std::string_view name, const Shape& shape, Initializer initializer) {
-  return Declare().Parameter(name, shape, initializer);
+  return Declare().Parameter(name, shape, std::move(initializer));
 }
 Expression Model::Lookup(std::string_view name, int64_t entries, int64_t width, Initializer initializer) {
-  return Declare().Lookup(name, entries, width, initializer);
+  return Declare().Lookup(name, entries, width, std::move(initializer));
 }
 Expression Model::Constant(std::vector<float> row) { return Declare().Constant(std::move(row)); }
 void Model::Freeze(const Expression& parameter) { Declare().Freeze(parameter); }

@@ -45,7 +45,7 @@ struct Product {
   Gemm gemm{pool};
 };
 
-void BM_GemmPacked(benchmark::State& state) {
+void TimeGemmPacked(benchmark::State& state) {
   Product p(state);
   PackedWeights packed(p.k, p.n);
   packed.Pack(p.w.data(), p.n);
@@ -53,7 +53,7 @@ void BM_GemmPacked(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void BM_GemmPackedTransposed(benchmark::State& state) {
+void TimeGemmPackedTransposed(benchmark::State& state) {
   Product p(state);
   PackedWeights packed(p.k, p.n);
   packed.Pack(p.w.data(), p.n);
@@ -61,7 +61,7 @@ void BM_GemmPackedTransposed(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void BM_GemmPlain(benchmark::State& state) {
+void TimeGemmPlain(benchmark::State& state) {
   Product p(state);
   for (auto _ : state) {
     p.gemm.MultiplyPlain(p.rows, p.k, p.n, {p.x.data(), p.k}, {p.w.data(), p.n}, false, nullptr, false,
@@ -70,7 +70,7 @@ void BM_GemmPlain(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void BM_GemmPlainTransposed(benchmark::State& state) {
+void TimeGemmPlainTransposed(benchmark::State& state) {
   Product p(state);
   for (auto _ : state) {
     p.gemm.MultiplyPlain(p.rows, p.k, p.n, {p.y.data(), p.n}, {p.w.data(), p.n}, true, nullptr, false,
@@ -79,7 +79,7 @@ void BM_GemmPlainTransposed(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void BM_GemmParameterGradient(benchmark::State& state) {
+void TimeGemmParameterGradient(benchmark::State& state) {
   Product p(state);
   for (auto _ : state) {
     p.gemm.MultiplyTransposed(p.rows, p.k, p.n, {p.x.data(), p.k}, {p.y.data(), p.n}, true, {p.w.data(), p.n});
@@ -87,7 +87,7 @@ void BM_GemmParameterGradient(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void BM_Pack(benchmark::State& state) {
+void TimePack(benchmark::State& state) {
   const int64_t k = state.range(0), n = state.range(1);
   const std::vector<float> w = Uniform(k * n, 1);
   PackedWeights packed(k, n);
@@ -100,15 +100,15 @@ void Products(benchmark::internal::Benchmark* b) {
   for (const int64_t rows : {1, 4, 16, 64}) b->Args({rows, 128, 320});
 }
 
-BENCHMARK(BM_GemmPacked)->Apply(Products);
-BENCHMARK(BM_GemmPackedTransposed)->Apply(Products);
-BENCHMARK(BM_GemmPlain)->Apply(Products);
-BENCHMARK(BM_GemmPlainTransposed)->Apply(Products);
-BENCHMARK(BM_GemmParameterGradient)->Apply(Products);
-BENCHMARK(BM_Pack)->Args({512, 1280})->Args({128, 320});
+BENCHMARK(TimeGemmPacked)->Apply(Products);
+BENCHMARK(TimeGemmPackedTransposed)->Apply(Products);
+BENCHMARK(TimeGemmPlain)->Apply(Products);
+BENCHMARK(TimeGemmPlainTransposed)->Apply(Products);
+BENCHMARK(TimeGemmParameterGradient)->Apply(Products);
+BENCHMARK(TimePack)->Args({512, 1280})->Args({128, 320});
 
 // One operator over dense rows that stay in the L2 cache.
-void BM_Elementwise(benchmark::State& state, ElementwiseOp op) {
+void TimeElementwise(benchmark::State& state, ElementwiseOp op) {
   constexpr int64_t kWidth = 256, kRows = 128;
   std::vector<float> x = Uniform(kRows * kWidth, 1), y = Uniform(kRows * kWidth, 2), z(x.size());
   ElementwiseProgram program{.inputs = 2, .outputs = 1, .temporaries = 0, .width = kWidth, .steps = {}};
@@ -120,16 +120,16 @@ void BM_Elementwise(benchmark::State& state, ElementwiseOp op) {
   CountFloats(state, kRows * kWidth);
 }
 
-BENCHMARK_CAPTURE(BM_Elementwise, add, ElementwiseOp::kAdd);
-BENCHMARK_CAPTURE(BM_Elementwise, sigmoid, ElementwiseOp::kSigmoid);
-BENCHMARK_CAPTURE(BM_Elementwise, tanh, ElementwiseOp::kTanh);
-BENCHMARK_CAPTURE(BM_Elementwise, exp, ElementwiseOp::kExp);
-BENCHMARK_CAPTURE(BM_Elementwise, log, ElementwiseOp::kLog);
-BENCHMARK_CAPTURE(BM_Elementwise, dropout, ElementwiseOp::kDropout);
-BENCHMARK_CAPTURE(BM_Elementwise, tanh_grad, ElementwiseOp::kTanhGrad);
+BENCHMARK_CAPTURE(TimeElementwise, add, ElementwiseOp::kAdd);
+BENCHMARK_CAPTURE(TimeElementwise, sigmoid, ElementwiseOp::kSigmoid);
+BENCHMARK_CAPTURE(TimeElementwise, tanh, ElementwiseOp::kTanh);
+BENCHMARK_CAPTURE(TimeElementwise, exp, ElementwiseOp::kExp);
+BENCHMARK_CAPTURE(TimeElementwise, log, ElementwiseOp::kLog);
+BENCHMARK_CAPTURE(TimeElementwise, dropout, ElementwiseOp::kDropout);
+BENCHMARK_CAPTURE(TimeElementwise, tanh_grad, ElementwiseOp::kTanhGrad);
 
 // The forward group of a binary Tree-LSTM: five gates with biases, two child cells through an index, 17 steps.
-void BM_TreeLstmGroup(benchmark::State& state) {
+void TimeTreeLstmGroup(benchmark::State& state) {
   const int64_t rows = state.range(0), width = state.range(1);
   std::vector<float> gates = Uniform(rows * 5 * width, 1), bias = Uniform(5 * width, 2),
                      cells = Uniform(rows * width, 3);
@@ -161,9 +161,9 @@ void BM_TreeLstmGroup(benchmark::State& state) {
   CountFloats(state, rows * width);
 }
 
-BENCHMARK(BM_TreeLstmGroup)->Args({1, 64})->Args({64, 64})->Args({64, 256});
+BENCHMARK(TimeTreeLstmGroup)->Args({1, 64})->Args({64, 64})->Args({64, 256});
 
-void BM_LogSoftmax(benchmark::State& state) {
+void TimeLogSoftmax(benchmark::State& state) {
   const int64_t rows = 256, width = state.range(0);
   std::vector<float> x = Uniform(rows * width, 1), y(x.size());
   ThreadPool pool(1);
@@ -171,7 +171,7 @@ void BM_LogSoftmax(benchmark::State& state) {
   CountFloats(state, rows * width);
 }
 
-void BM_ColumnSum(benchmark::State& state) {
+void TimeColumnSum(benchmark::State& state) {
   const int64_t rows = 1024, width = state.range(0);
   const std::vector<float> x = Uniform(rows * width, 1);
   std::vector<float> sum(static_cast<size_t>(width));
@@ -180,7 +180,7 @@ void BM_ColumnSum(benchmark::State& state) {
   CountFloats(state, rows * width);
 }
 
-void BM_MergeSparseRows(benchmark::State& state) {
+void TimeMergeSparseRows(benchmark::State& state) {
   const int64_t rows = 1280, width = state.range(0);
   const std::vector<float> grads = Uniform(rows * width, 1);
   std::vector<int32_t> ids(static_cast<size_t>(rows));
@@ -191,9 +191,9 @@ void BM_MergeSparseRows(benchmark::State& state) {
   CountFloats(state, rows * width);
 }
 
-BENCHMARK(BM_LogSoftmax)->Arg(5)->Arg(1000);
-BENCHMARK(BM_ColumnSum)->Arg(5)->Arg(1280);
-BENCHMARK(BM_MergeSparseRows)->Arg(300);
+BENCHMARK(TimeLogSoftmax)->Arg(5)->Arg(1000);
+BENCHMARK(TimeColumnSum)->Arg(5)->Arg(1280);
+BENCHMARK(TimeMergeSparseRows)->Arg(300);
 
 }  // namespace
 }  // namespace cavs::cpu

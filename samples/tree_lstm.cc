@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr int kHidden = 32, kBatch = 50, kEpochs = 5;
+constexpr int64_t kHidden = 32, kBatch = 50, kEpochs = 5;
 
 // F: what happens at a leaf (a bit) and at a node (an operator over two children), and how a node's value is predicted.
 struct Expressions : cavs::Model {
@@ -70,6 +70,7 @@ std::vector<cavs::InputGraph> Generate(const Expressions& model, int count, uint
 double Accuracy(const Expressions& model, const std::vector<cavs::InputGraph>& graphs) {
   cavs::Session session(model);
   std::vector<cavs::Example> examples;
+  examples.reserve(graphs.size());
   for (const auto& graph : graphs) examples.push_back({&graph, static_cast<int64_t>(examples.size())});
   session.Forward(examples);
   const auto logits = session.executor().output(0);  // [graphs, 2]
@@ -88,12 +89,12 @@ int main() {
   const auto train = Generate(model, 2000, 1), held_out = Generate(model, 500, 2);
   cavs::Session session(model);
   auto optimizer = session.MakeOptimizer({.kind = cavs::OptimizerKind::kAdam, .lr = 0.005});
-  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+  for (int64_t epoch = 1; epoch <= kEpochs; ++epoch) {
     double loss = 0;
     for (size_t i = 0; i < train.size(); i += kBatch) {
       loss += session.Train(std::span(train).subspan(i, kBatch), optimizer) * kBatch;
     }
-    std::printf("epoch %d  loss per expression %.3f  held-out accuracy %.3f\n", epoch,
+    std::printf("epoch %lld  loss per expression %.3f  held-out accuracy %.3f\n", static_cast<long long>(epoch),
                 loss / static_cast<double>(train.size()), Accuracy(model, held_out));
   }
 }

@@ -229,7 +229,7 @@ Expression Concat(std::span<const Expression> parts) {
     UnifyRows(Op::kConcat, inputs[0], part);
     width += part.shape().width();
   }
-  return inputs[0].builder()->Emit(Op::kConcat, space, Shape::Vector(width), std::move(inputs));
+  return inputs[0].builder()->Emit(Op::kConcat, space, Shape::Vector(width), inputs);
 }
 
 Expression Slice(const Expression& x, int64_t begin, int64_t width) {

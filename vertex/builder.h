@@ -114,7 +114,7 @@ class ProgramBuilder {
   Program Build() const;
 
   // For the functions below and for the classes above.
-  Expression Emit(Op op, RowSpace space, const Shape& shape, std::vector<Expression> inputs,
+  Expression Emit(Op op, RowSpace space, const Shape& shape, const std::vector<Expression>& inputs,
                   Attributes attributes = {});
   void EmitSink(Op op, RowSpace space, const Expression& input, Attributes attributes);
   const Value& value(ValueId id) const;

@@ -111,7 +111,7 @@ Expression ProgramBuilder::Parameter(std::string_view name, const Shape& shape, 
 }
 
 Expression ProgramBuilder::Lookup(std::string_view name, int64_t entries, int64_t width, Initializer initializer) {
-  const Expression table = Parameter(name, Shape::Matrix(entries, width), initializer);
+  const Expression table = Parameter(name, Shape::Matrix(entries, width), std::move(initializer));
   signature_.parameters.back().is_lookup = true;
   return table;
 }
@@ -216,7 +216,7 @@ Program ProgramBuilder::Build() const {
   return program;
 }
 
-Expression ProgramBuilder::Emit(Op op, RowSpace space, const Shape& shape, std::vector<Expression> inputs,
+Expression ProgramBuilder::Emit(Op op, RowSpace space, const Shape& shape, const std::vector<Expression>& inputs,
                                 Attributes attributes) {
   Instruction instruction;
   instruction.op = op;

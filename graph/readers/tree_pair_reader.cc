@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+
+#include "cavs/base/error.h"
 
 namespace cavs {
 namespace {
