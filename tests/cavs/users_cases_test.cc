@@ -199,11 +199,11 @@ TEST(UsersCases, O14AVeryWideStarAndAChainInOneBatch) {
   Optimizer optimizer = session.MakeOptimizer({.kind = OptimizerKind::kSgd, .lr = 0.01});
   const std::vector<float> before(task.model.Get("words").begin(), task.model.Get("words").end());
   EXPECT_TRUE(std::isfinite(session.Train(graphs, optimizer)));
-  EXPECT_EQ(Report(session.batch(), session.schedule()).levels, 20000);
+  EXPECT_EQ(Report(session.scheduled(), session.schedule()).levels, 20000);
   EXPECT_NE(std::vector<float>(task.model.Get("words").begin(), task.model.Get("words").end()), before);
   const std::vector<Example> star = {{&graphs[0], 0}};
   session.Accumulate(star);
-  EXPECT_EQ(Report(session.batch(), session.schedule()).levels, 2);
+  EXPECT_EQ(Report(session.scheduled(), session.schedule()).levels, 2);
 }
 
 // h = c x + sum of the children, c and x read by each vertex.
