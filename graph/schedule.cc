@@ -124,6 +124,8 @@ int64_t LongestPath(const GraphBatch& batch, const Schedule& schedule, Weight we
 }  // namespace
 
 ScheduleReport Report(const GraphBatch& batch, const Schedule& schedule) {
+  CAVS_CHECK(batch.vertex_count() == std::ssize(schedule.row_of_vertex()),
+             "a schedule of {} vertices for a batch of {}", schedule.row_of_vertex().size(), batch.vertex_count());
   ScheduleReport report;
   report.vertices = schedule.vertex_count();
   report.tasks = schedule.task_count();

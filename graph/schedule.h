@@ -115,6 +115,7 @@ struct ScheduleReport {
   // one path.
   int64_t task_lower_bound = 0;
 };
+// `batch` is the one that was scheduled.
 ScheduleReport Report(const GraphBatch& batch, const Schedule& schedule);
 
 }  // namespace cavs
