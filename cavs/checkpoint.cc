@@ -35,8 +35,9 @@ constexpr std::array<Field<EpochReport, int64_t>, 9> kCounts = {{{"epoch", &Epoc
                                                                  {"tasks", &EpochReport::tasks},
                                                                  {"launches", &EpochReport::launches},
                                                                  {"peak_bytes", &EpochReport::peak_bytes}}};
-constexpr std::array<Field<EpochReport, double>, 6> kNumbers = {{{"train_loss", &EpochReport::train_loss},
+constexpr std::array<Field<EpochReport, double>, 7> kNumbers = {{{"train_loss", &EpochReport::train_loss},
                                                                  {"dev_loss", &EpochReport::dev_loss},
+                                                                 {"dev_metric", &EpochReport::dev_metric},
                                                                  {"dev_accuracy", &EpochReport::dev_accuracy},
                                                                  {"vertex_accuracy", &EpochReport::vertex_accuracy},
                                                                  {"seconds", &EpochReport::seconds},

@@ -20,6 +20,7 @@ struct EpochReport {
   int64_t epoch = 0;                                                  // from 1
   double train_loss = std::numeric_limits<double>::quiet_NaN();       // per prediction, while the parameters moved
   double dev_loss = std::numeric_limits<double>::quiet_NaN();         // per prediction
+  double dev_metric = std::numeric_limits<double>::quiet_NaN();       // the first of MetricsOf the task
   double dev_accuracy = std::numeric_limits<double>::quiet_NaN();     // at the root
   double vertex_accuracy = std::numeric_limits<double>::quiet_NaN();  // over all labelled vertices of the held-out data
   int64_t examples = 0, vertices = 0, predictions = 0;                // of training, skipped steps left out

@@ -1,6 +1,7 @@
 #include "cavs/evaluate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
@@ -8,12 +9,21 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
-#include "cavs/models/tree_models.h"
+#include "cavs/models/model_sizes.h"
+#include "cavs/similarity.h"
 
 namespace cavs {
 namespace {
 
-constexpr std::string_view kLogits = "logits";
+constexpr TaskMetric kClassMetrics[] = {{"accuracy", &Evaluation::root_accuracy, true},
+                                        {"vertex_accuracy", &Evaluation::vertex_accuracy, true}};
+constexpr TaskMetric kWordMetrics[] = {{"perplexity", &Evaluation::perplexity, false}};
+constexpr TaskMetric kSimilarityMetrics[] = {{"pearson", &Evaluation::pearson, true},
+                                             {"spearman", &Evaluation::spearman, true},
+                                             {"mse", &Evaluation::mse, false}};
+
+// By value of LearningTask.
+constexpr std::array<std::span<const TaskMetric>, 3> kMetrics = {kClassMetrics, kWordMetrics, kSimilarityMetrics};
 
 // The class of the highest logit, the lowest of equals; kNone when one is not finite.
 int32_t BestClass(std::span<const float> logits) {
@@ -31,7 +41,7 @@ std::vector<double> Probabilities(std::span<const float> logits) {
 }
 
 double Ratio(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : std::numeric_limits<double>::quiet_NaN();
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : kNoFigure;
 }
 
 void RequireBatchSize(int64_t batch_size) {
@@ -40,14 +50,20 @@ void RequireBatchSize(int64_t batch_size) {
 
 }  // namespace
 
+std::span<const TaskMetric> MetricsOf(LearningTask task) { return kMetrics[static_cast<size_t>(task)]; }
+
 Evaluator::Evaluator(const Model& model, const SessionOptions& options)
-    : model_(&model), label_(model.columns()->Find(kLabelColumn)), session_(model, options) {
+    : model_(&model),
+      label_(model.columns()->Find(kLabelColumn)),
+      target_(model.columns()->Find(kTargetColumn)),
+      session_(model, options) {
   const std::vector<NamedValue>& outputs = model.simplified().outputs;
-  const auto logits =
-      std::find_if(outputs.begin(), outputs.end(), [](const NamedValue& output) { return output.name == kLogits; });
-  if (logits == outputs.end() || label_ == kNone) {
-    ThrowInvalid("evaluate", fmt::format("expected a model with an output \"{}\" and a label \"{}\", got one without",
-                                         kLogits, kLabelColumn));
+  const auto logits = std::find_if(outputs.begin(), outputs.end(),
+                                   [](const NamedValue& output) { return output.name == kLogitsOutput; });
+  if (logits == outputs.end() || (label_ == kNone && target_ == kNone)) {
+    ThrowInvalid("evaluate",
+                 fmt::format("expected a model with an output \"{}\" and a \"{}\" or \"{}\", got one without",
+                             kLogitsOutput, kLabelColumn, kTargetColumn));
   }
   logits_ = static_cast<size_t>(logits - outputs.begin());
   classes_ = model.simplified().value(logits->value).shape.width();
@@ -65,8 +81,18 @@ std::span<const float> Evaluator::Logits(int64_t row) const {
 }
 
 int32_t Evaluator::LabelOf(int32_t vertex) const {
+  if (label_ == kNone) return kNone;
   const GraphBatch& batch = session_.batch();
   return batch.graph(batch.graph_of(vertex)).ids(label_)[static_cast<size_t>(batch.local_id(vertex))];
+}
+
+// The score is the expectation of the distribution that was made of it.
+double Evaluator::ScoreOf(int32_t vertex) const {
+  if (target_ == kNone) return kNoFigure;
+  const GraphBatch& batch = session_.batch();
+  const std::span<const float> target = batch.graph(batch.graph_of(vertex)).row(target_, batch.local_id(vertex));
+  if (target.empty()) return kNoFigure;
+  return ExpectedScore(std::vector<double>(target.begin(), target.end()));
 }
 
 Evaluation Evaluator::Evaluate(const Dataset& data, int64_t batch_size, const Progress& progress) {
@@ -74,6 +100,8 @@ Evaluation Evaluator::Evaluate(const Dataset& data, int64_t batch_size, const Pr
   const StopWatch watch;
   Evaluation result;
   double loss = 0;
+  scores_.clear();
+  true_scores_.clear();
   for (int64_t begin = 0; begin < data.size(); begin += batch_size) {
     Pack(data, begin, batch_size);
     session_.Forward(examples_, HeadRows::kLabelled);
@@ -82,7 +110,11 @@ Evaluation Evaluator::Evaluate(const Dataset& data, int64_t batch_size, const Pr
   }
   if (result.predictions > 0) result.loss = loss / static_cast<double>(result.predictions);
   result.root_accuracy = Ratio(result.root_correct, result.root_predictions);
-  result.vertex_accuracy = Ratio(result.correct, result.predictions);
+  if (data.task == LearningTask::kTreeClasses) result.vertex_accuracy = Ratio(result.correct, result.predictions);
+  if (data.task == LearningTask::kNextWord) result.perplexity = std::exp(result.loss);
+  result.pearson = Pearson(scores_, true_scores_);
+  result.spearman = Spearman(scores_, true_scores_);
+  result.mse = MeanSquaredError(scores_, true_scores_);
   std::erase_if(result.groups, [](const GroupAccuracy& group) { return group.examples == 0; });
   result.seconds = watch.Seconds();
   return result;
@@ -99,7 +131,22 @@ void Evaluator::Count(const Dataset& data, Evaluation* result, double* loss) {
   for (size_t i = 0; i < model_->simplified().losses.size(); ++i) {
     for (const float row : executor.loss_rows(i)) *loss += double{row};
   }
-  const std::span<const int32_t> vertices = executor.head_vertices();
+  // Of sentences the loss says all; to look for the best of all words costs as much as to run the model.
+  if (data.task == LearningTask::kTreeClasses) CountClasses(data, result);
+  if (data.task == LearningTask::kSimilarity) CollectScores();
+}
+
+void Evaluator::CollectScores() {
+  const std::span<const int32_t> vertices = session_.executor().head_vertices();
+  for (int64_t row = 0; row < std::ssize(vertices); ++row) {
+    scores_.push_back(ExpectedScore(Probabilities(Logits(row))));
+    true_scores_.push_back(ScoreOf(vertices[static_cast<size_t>(row)]));
+  }
+}
+
+void Evaluator::CountClasses(const Dataset& data, Evaluation* result) {
+  const GraphBatch& batch = session_.batch();
+  const std::span<const int32_t> vertices = session_.executor().head_vertices();
   for (int64_t row = 0; row < std::ssize(vertices); ++row) {
     const int32_t vertex = vertices[static_cast<size_t>(row)];
     const int32_t label = LabelOf(vertex);
@@ -131,6 +178,10 @@ VertexPrediction Evaluator::PredictRow(const Dataset& data, int32_t vertex, int6
   }
   result.label = LabelOf(vertex);
   result.probabilities = Probabilities(Logits(row));
+  if (data.task == LearningTask::kSimilarity) {
+    result.score = ExpectedScore(result.probabilities);
+    result.true_score = ScoreOf(vertex);
+  }
   return result;
 }
 

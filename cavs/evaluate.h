@@ -1,17 +1,20 @@
 // Measures a model on a data set, and predicts.
 //
 // All figures are sums over the data set divided by counts, taken in the order of the examples: the batch size and the
-// last, shorter batch play no part. The model has an id label "label", an output "logits" [classes] over the rows of
-// its head, and losses. An Evaluator belongs to one thread; several may share a Model that none writes to.
+// last, shorter batch play no part. The model has a label "label" or a target "target", an output "logits" [classes]
+// over the rows of its head, and losses. An Evaluator belongs to one thread; several may share a Model that none writes
+// to.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cavs/dataset.h"
+#include "cavs/learning_task.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -24,11 +27,17 @@ struct GroupAccuracy {
   double accuracy() const { return static_cast<double>(correct) / static_cast<double>(examples); }
 };
 
-// Accuracies and losses over nothing are NaN. A prediction from logits that are not all finite is wrong.
+inline constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
+
+// Figures over nothing, and those of other tasks, are NaN. A prediction from logits that are not all finite is wrong.
 struct Evaluation {
-  double loss = std::numeric_limits<double>::quiet_NaN();             // per prediction
-  double root_accuracy = std::numeric_limits<double>::quiet_NaN();    // over roots with a label
-  double vertex_accuracy = std::numeric_limits<double>::quiet_NaN();  // over all vertices with a label
+  double loss = kNoFigure;             // per prediction
+  double root_accuracy = kNoFigure;    // over roots with a label
+  double vertex_accuracy = kNoFigure;  // over all vertices with a label
+  double perplexity = kNoFigure;       // e to the loss, of sentences
+  double pearson = kNoFigure;          // of the expected scores of pairs and the true ones: Pearson's r,
+  double spearman = kNoFigure;         // Spearman's rho,
+  double mse = kNoFigure;              // and the mean squared error
   int64_t examples = 0;
   int64_t vertices = 0;
   int64_t predictions = 0;  // vertices with a label
@@ -39,12 +48,24 @@ struct Evaluation {
   std::vector<GroupAccuracy> groups;  // ascending; empty where the data set has none
 };
 
+// A figure of a task.
+struct TaskMetric {
+  std::string_view name;  // "accuracy"
+  double Evaluation::*value;
+  bool higher_is_better;
+};
+
+// The figures of a task; the first is what its best model is chosen by.
+std::span<const TaskMetric> MetricsOf(LearningTask task);
+
 // The answer for one vertex.
 struct VertexPrediction {
   int32_t vertex = 0;
   int32_t predicted = kNone;          // class
   int32_t label = kNone;              // the true class, if the data have one
   std::vector<double> probabilities;  // [classes]
+  double score = kNoFigure;           // of a pair: the expected score,
+  double true_score = kNoFigure;      // and what the data say, if anything
 };
 
 struct Prediction {
@@ -58,7 +79,7 @@ class Evaluator {
   // Called with the number of examples that are done.
   using Progress = std::function<void(int64_t done)>;
 
-  // `model` must outlive the Evaluator. Throws std::invalid_argument when it has no "logits" or no "label".
+  // `model` must outlive the Evaluator. Throws std::invalid_argument when it has no "logits", or nothing to learn.
   explicit Evaluator(const Model& model, const SessionOptions& options = {});
 
   // Throws std::invalid_argument for a batch size below 1.
@@ -74,19 +95,24 @@ class Evaluator {
  private:
   // [classes] of a row of the head of the last Forward.
   std::span<const float> Logits(int64_t row) const;
-  // The class that the data give a batch vertex, or kNone.
+  // The class that the data give a batch vertex, or kNone; the score, or NaN.
   int32_t LabelOf(int32_t vertex) const;
+  double ScoreOf(int32_t vertex) const;
   void Pack(const Dataset& data, int64_t begin, int64_t batch_size);
   void Count(const Dataset& data, Evaluation* result, double* loss);
+  void CountClasses(const Dataset& data, Evaluation* result);
+  void CollectScores();
   VertexPrediction PredictRow(const Dataset& data, int32_t vertex, int64_t row) const;
 
   const Model* model_;
   size_t logits_ = 0;  // number of the output
   int64_t classes_ = 0;
-  int label_ = 0;  // number of the column
+  int label_ = kNone;  // number of the column
+  int target_ = kNone;
   Session session_;
-  std::vector<Example> examples_;  // of the batch
-  std::span<const float> output_;  // [head rows, classes]
+  std::vector<Example> examples_;             // of the batch
+  std::span<const float> output_;             // [head rows, classes]
+  std::vector<double> scores_, true_scores_;  // of pairs, in the order of the data
 };
 
 }  // namespace cavs

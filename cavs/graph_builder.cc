@@ -8,6 +8,7 @@ namespace cavs {
 
 int32_t GraphBuilder::Add(const VertexType& type, std::initializer_list<ColumnId> ids,
                           std::span<const int32_t> children) {
+  for (const ColumnId& entry : ids) Find(entry.column);  // before anything is added
   const int32_t vertex = builder_.AddVertex(type.index(), children);
   for (const ColumnId& entry : ids) builder_.SetId(Find(entry.column), vertex, entry.id);
   return vertex;

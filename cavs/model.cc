@@ -14,7 +14,8 @@ struct Model::Compiled {
   Program written, simplified, gradient;
   std::shared_ptr<const ColumnSet> columns;
   std::unique_ptr<ParameterStore> parameters;
-  // Inference needs no dF and keeps less memory, so it has steps of its own.
+  // Inference needs no dF and keeps less memory, so it has steps of its own. dF is derived on first use: a model that
+  // is only served may hold operators without a gradient.
   std::shared_ptr<const Executable> training, inference;
 };
 
@@ -48,8 +49,6 @@ const Model::Compiled& Model::compiled() const {
   auto result = std::make_unique<Compiled>();
   result->written = builder_.Build();
   result->simplified = Simplify(result->written, options_.passes);
-  result->gradient = Simplify(Differentiate(result->simplified), options_.passes);
-  result->training = Executable::Compile(result->simplified, &result->gradient, options_.passes);
   result->inference = Executable::Compile(result->simplified, nullptr, options_.passes);
   std::vector<Column> columns;
   for (const ColumnDeclaration& column : result->written.signature->columns) {
@@ -59,7 +58,7 @@ const Model::Compiled& Model::compiled() const {
   }
   result->columns = MakeColumns(std::move(columns));
   result->parameters = std::make_unique<ParameterStore>(result->written.signature, options_.seed);
-  for (const int32_t parameter : result->training->multiplied()) result->parameters->RequestPacked(parameter);
+  for (const int32_t parameter : result->inference->multiplied()) result->parameters->RequestPacked(parameter);
   compiled_ = std::move(result);
   return *compiled_;
 }
@@ -78,9 +77,21 @@ void Model::PackProducts() const {
 
 const Program& Model::program() const { return compiled().written; }
 const Program& Model::simplified() const { return compiled().simplified; }
-const Program& Model::gradient_program() const { return compiled().gradient; }
+
+const Model::Compiled& Model::compiled_for_training() const {
+  compiled();
+  const std::scoped_lock lock(mutex_);
+  Compiled& model = *compiled_;
+  if (model.training == nullptr) {
+    model.gradient = Simplify(Differentiate(model.simplified), options_.passes);
+    model.training = Executable::Compile(model.simplified, &model.gradient, options_.passes);
+  }
+  return model;
+}
+
+const Program& Model::gradient_program() const { return compiled_for_training().gradient; }
 std::shared_ptr<const Executable> Model::executable(bool training) const {
-  return training ? compiled().training : compiled().inference;
+  return training ? compiled_for_training().training : compiled().inference;
 }
 
 namespace {

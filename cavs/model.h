@@ -71,7 +71,8 @@ class Model {
   // naming what differs; nothing is changed then.
   void Load(const std::string& path);
 
-  // F as written, F simplified, and dF of the latter.
+  // F as written, F simplified, and dF of the latter. What needs dF throws std::invalid_argument where F cannot be
+  // differentiated.
   const Program& program() const;
   const Program& simplified() const;
   const Program& gradient_program() const;
@@ -81,6 +82,7 @@ class Model {
  private:
   struct Compiled;
   const Compiled& compiled() const;
+  const Compiled& compiled_for_training() const;
   ProgramBuilder& Declare();
 
   ModelOptions options_;

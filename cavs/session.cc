@@ -71,6 +71,7 @@ RunOptions Session::Options(bool training, HeadRows head, float loss_scale) cons
 }
 
 void Session::Run(const RunOptions& options) {
+  last_run_ = options;
   const SharedVertices shared{&batch_, merged_};
   executor_->Forward(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
 }
@@ -113,10 +114,28 @@ StepResult Session::Step(Optimizer& optimizer) {
   return result;
 }
 
+NonFinite Session::FindNonFinite() {
+  PassOptions passes = model_->options().passes;
+  passes.fusion = false;
+  const std::unique_ptr<Pool> pool = PoolFor(options_);
+  Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool.get(),
+                   &threads_);
+  const SharedVertices shared{&batch_, merged_};
+  unfused.Forward(scheduled(), schedule_, last_run_, merged_.empty() ? nullptr : &shared);
+  return unfused.FindNonFinite();
+}
+
 void Session::DropGradients() { gradients_->Clear(); }
 
 double Session::Train(std::span<const Example> examples, Optimizer& optimizer) {
-  const double loss = Accumulate(examples).loss;
+  const double loss = [&] {
+    try {
+      return Accumulate(examples).loss;
+    } catch (...) {
+      DropGradients();
+      throw;
+    }
+  }();
   if (std::isfinite(loss)) {
     static_cast<void>(Step(optimizer));
   } else {

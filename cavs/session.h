@@ -69,11 +69,14 @@ class Session {
   const BatchReport& Forward(std::span<const Example> examples, HeadRows head = HeadRows::kRoots);
 
   // Runs F and dF and adds into the gradients of the coming step. A step over several calls says in `graphs_in_step`
-  // how many graphs it has in all (0: those of this call), so that one batch of 8 equals two of 4.
+  // how many graphs it has in all (0: those of this call), so that one batch of 8 equals two of 4. When it throws,
+  // gradients may hold a part of this call's: DropGradients before going on.
   const BatchReport& Accumulate(std::span<const Example> examples, int64_t graphs_in_step = 0);
   // Updates the parameters from the accumulated gradients and forgets these. Leaves the parameters as they are when the
   // gradient is not finite.
   StepResult Step(Optimizer& optimizer);
+  // Runs the last minibatch once more, operator by operator, to find where its first non-finite number came from.
+  NonFinite FindNonFinite();
   // Forgets accumulated gradients without a step.
   void DropGradients();
   // Accumulate and Step; returns the loss as `SessionOptions::loss` defines it. Does not step on a non-finite loss.
@@ -118,6 +121,7 @@ class Session {
   std::span<const int32_t> merged_;  // by vertex of batch_; empty when nothing is shared
   Schedule schedule_;
   BatchReport report_;
+  RunOptions last_run_;
   std::vector<Example> numbered_;
   int64_t step_ = 0;
 };

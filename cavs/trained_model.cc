@@ -13,7 +13,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/model_file.h"
-#include "cavs/models/tree_models.h"
+#include "cavs/models/ready_models.h"
 #include "cavs/text.h"
 #include "cavs/version.h"
 
@@ -28,13 +28,15 @@ constexpr std::array<std::string_view, 2> kUnaryNames = {"collapse", "keep"};
 constexpr std::array<std::string_view, 2> kBoolNames = {"false", "true"};
 
 Metadata ToMetadata(const ModelConfig& config, const Vocabulary& vocabulary) {
+  const bool own_labels = !Describe(TaskOf(config.format)).words_are_classes;
   return {{"cavs_version", std::string(Version())},
           {"model", config.model},
           {"hidden", std::to_string(config.hidden)},
           {"embed", std::to_string(config.embed)},
+          {"layers", std::to_string(config.layers)},
           {"dropout", fmt::format("{}", config.dropout)},
           {"data_format", std::string(CorpusFormatName(config.format))},
-          {"labels", json(config.label_names).dump()},
+          {"labels", json(own_labels ? config.label_names : std::vector<std::string>()).dump()},
           {"binarize", std::string(kBinarizeNames[static_cast<size_t>(config.binarize)])},
           {"unary", std::string(kUnaryNames[static_cast<size_t>(config.unary)])},
           {"seed", std::to_string(config.seed)},
@@ -77,11 +79,11 @@ class MetadataReader {
     return *value;
   }
 
-  std::vector<std::string> List(const std::string& key) const {
+  std::vector<std::string> List(const std::string& key, bool may_be_empty = false) const {
     const json list = json::parse(Text(key), nullptr, /*allow_exceptions=*/false);
     const bool texts =
         list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) { return item.is_string(); });
-    if (!texts || list.empty()) Fail(key, "a JSON list of texts");
+    if (!texts || (list.empty() && !may_be_empty)) Fail(key, "a JSON list of texts");
     return list.get<std::vector<std::string>>();
   }
 
@@ -107,11 +109,13 @@ ModelConfig ToConfig(const MetadataReader& reader) {
   config.model = reader.Text("model");
   config.hidden = reader.Int("hidden", 1);
   config.embed = reader.Int("embed", 1);
+  config.layers = reader.Int("layers", 1);
   config.dropout = reader.Rate("dropout");
   const std::optional<CorpusFormat> format = FindCorpusFormat(reader.Text("data_format"));
   if (!format) reader.Fail("data_format", "a data format of this version");
   config.format = *format;
-  config.label_names = reader.List("labels");
+  const bool words_are_classes = Describe(TaskOf(config.format)).words_are_classes;
+  config.label_names = reader.List("labels", /*may_be_empty=*/words_are_classes);
   config.binarize = static_cast<Binarize>(reader.Choice("binarize", kBinarizeNames));
   config.unary = static_cast<Unary>(reader.Choice("unary", kUnaryNames));
   config.seed = reader.Unsigned("seed", 10);
@@ -120,10 +124,26 @@ ModelConfig ToConfig(const MetadataReader& reader) {
   return config;
 }
 
+// The model of a configuration. Throws when it has another task than the data, or no layers to stack.
+const ReadyModel& FindFor(const ModelConfig& config) {
+  const ReadyModel& model = FindReadyModel(config.model);
+  const LearningTask task = TaskOf(config.format);
+  if (model.task != task) {
+    ThrowInvalid("model",
+                 fmt::format("expected one of {} for {} data, got \"{}\"", fmt::join(ModelNamesFor(task), ", "),
+                             CorpusFormatName(config.format), model.name));
+  }
+  if (config.layers != 1 && !model.has_layers) {
+    ThrowInvalid("model", fmt::format("expected one layer for \"{}\", got {}", model.name, config.layers));
+  }
+  return model;
+}
+
 }  // namespace
 
 ModelConfig ConfigFor(const Corpus& corpus) {
   ModelConfig config;
+  config.model = Describe(TaskOf(corpus.format)).default_model;
   config.format = corpus.format;
   config.label_names = corpus.label_names;
   config.examples = std::ssize(corpus.trees.trees);
@@ -142,16 +162,20 @@ CorpusOptions ReadingOptions(const ModelConfig& config) {
 }
 
 TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes) {
-  auto model = std::make_unique<Model>(ModelOptions{config.seed, passes});
-  TreeModelOptions sizes;
-  sizes.vocabulary = vocabulary.size();
-  sizes.classes = config.classes();
+  const ReadyModel& ready = FindFor(config);
+  TrainedModel result{config, std::move(vocabulary), std::make_unique<Model>(ModelOptions{config.seed, passes})};
+  const bool words_are_classes = Describe(ready.task).words_are_classes;
+  if (words_are_classes) result.config.label_names = result.vocabulary.words();
+  ModelSizes sizes;
+  sizes.vocabulary = result.vocabulary.size();
+  sizes.classes = result.config.classes();
   sizes.embed = config.embed;
   sizes.hidden = config.hidden;
+  sizes.layers = config.layers;
   sizes.dropout = config.dropout;
-  FindTreeModel(config.model).declare(*model, sizes);
-  model->metadata() = ToMetadata(config, vocabulary);
-  return {config, std::move(vocabulary), std::move(model)};
+  ready.declare(*result.model, sizes);
+  result.model->metadata() = ToMetadata(result.config, result.vocabulary);
+  return result;
 }
 
 TrainedModel TrainedModel::Load(const std::string& path, const PassOptions& passes) {

@@ -17,13 +17,14 @@
 namespace cavs {
 
 struct ModelConfig {
-  std::string model = "tree_lstm";  // a name of TreeModels()
+  std::string model = "tree_lstm";  // a name of ReadyModels()
   int64_t hidden = 150;
   int64_t embed = 300;
+  int64_t layers = 1;
   double dropout = 0;
   // Of the training data.
   CorpusFormat format = CorpusFormat::kSst;
-  std::vector<std::string> label_names;  // [classes]
+  std::vector<std::string> label_names;  // [classes]; filled in by Create where they are the words of the vocabulary
   Binarize binarize = Binarize::kLeft;
   Unary unary = Unary::kCollapse;
   uint64_t seed = 1;         // of the initial values, and of drawn data
@@ -33,7 +34,8 @@ struct ModelConfig {
   int32_t classes() const { return static_cast<int32_t>(label_names.size()); }
 };
 
-// A configuration for training on `corpus`: what the data say is filled in, the rest is as by default.
+// A configuration for training on `corpus`: what the data say is filled in, the default model of their task with it;
+// the rest is as by default.
 ModelConfig ConfigFor(const Corpus& corpus);
 
 // How data must be read that a model of this configuration is used on. Drawn data then never contain what the model was
@@ -45,7 +47,8 @@ struct TrainedModel {
   Vocabulary vocabulary;
   std::unique_ptr<Model> model;  // its metadata are config and vocabulary
 
-  // A model with initial values. Throws std::invalid_argument for a model name or sizes that do not exist.
+  // A model with initial values. Throws std::invalid_argument for a model name or sizes that do not exist, and for a
+  // model of another task than the data's.
   static TrainedModel Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes = {});
   // A saved one. Throws FileError or std::invalid_argument, one sentence, when the file is damaged, foreign, or lacks
   // any of what Save wrote.

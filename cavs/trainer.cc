@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,7 +11,7 @@
 #include "cavs/base/random.h"
 #include "cavs/base/stop_watch.h"
 #include "cavs/file_output.h"
-#include "cavs/models/tree_models.h"
+#include "cavs/models/model_sizes.h"
 #include "cavs/xxh64.h"
 
 namespace cavs {
@@ -48,25 +49,24 @@ std::vector<int32_t> OrderOf(int64_t epoch, int64_t examples, const TrainerOptio
   return order;
 }
 
-void RequireLabels(const Dataset& data) {
-  if (data.size() == 0) ThrowInvalid(data.name, "expected at least one example, got none");
-  const int column = data.graphs.front().columns().Find(kLabelColumn);
-  if (column == kNone) return;
-  const bool labelled = std::any_of(data.graphs.begin(), data.graphs.end(), [&](const InputGraph& graph) {
-    const std::span<const int32_t> labels = graph.ids(column);
-    return std::any_of(labels.begin(), labels.end(), [](int32_t label) { return label != kNone; });
+// Whether some vertex has an id, or a row, in the column called `name`.
+bool HasAny(const Dataset& data, std::string_view name) {
+  const int column = data.graphs.front().columns().Find(name);
+  if (column == kNone) return false;
+  return std::any_of(data.graphs.begin(), data.graphs.end(), [&](const InputGraph& graph) {
+    const std::span<const int32_t> ids = graph.ids(column);
+    return std::any_of(ids.begin(), ids.end(), [](int32_t id) { return id != kNone; });
   });
-  if (!labelled) ThrowInvalid(data.name, "expected vertices with a class as label, got none");
 }
 
-bool IsBetter(const EpochReport& report, const EpochReport& best, bool has_dev) {
-  const double loss = has_dev ? report.dev_loss : report.train_loss;
-  if (!std::isfinite(loss)) return false;
-  if (best.epoch == 0) return true;
-  if (!has_dev) return loss < best.train_loss;
-  const auto rank = [](double accuracy) { return std::isfinite(accuracy) ? accuracy : -1.0; };
-  const double accuracy = rank(report.dev_accuracy), best_accuracy = rank(best.dev_accuracy);
-  return accuracy != best_accuracy ? accuracy > best_accuracy : loss < best.dev_loss;
+// Models of other columns are their makers' business.
+void RequireLabels(const Dataset& data) {
+  if (data.size() == 0) ThrowInvalid(data.name, "expected at least one example, got none");
+  const ColumnSet& columns = data.graphs.front().columns();
+  const bool ready = columns.Find(kLabelColumn) != kNone || columns.Find(kTargetColumn) != kNone;
+  if (!ready || HasAny(data, kLabelColumn) || HasAny(data, kTargetColumn)) return;
+  ThrowInvalid(data.name, data.task == LearningTask::kSimilarity ? "expected pairs with a score, got none"
+                                                                 : "expected vertices with a class as label, got none");
 }
 
 bool AllFinite(std::span<const float> values) {
@@ -194,7 +194,7 @@ void Trainer::HandleNonFinite(const Dataset& train, double loss, const TrainerCa
 
 std::string Trainer::DescribeBadLoss(const Dataset& train, double loss) {
   const std::string what = fmt::format("[train] the loss of step {} is {}", state_.step + 1, loss);
-  const NonFinite place = session_.executor().FindNonFinite();
+  const NonFinite place = session_.FindNonFinite();
   if (!place.found) return fmt::format("{}: its sum over the minibatch is too large", what);
   return fmt::format("{}: the first number that is not finite comes from {} at vertex {} of {}", what, place.operation,
                      place.vertex, train.Describe(place.example));
@@ -217,6 +217,19 @@ std::string Trainer::DescribeBadGradient(const Dataset& train) {
   return fmt::format("{}: its norm over the minibatch is too large", what);
 }
 
+bool Trainer::IsBest(const EpochReport& report, const Dataset* dev) const {
+  const EpochReport& best = state_.best;
+  if (!std::isfinite(dev != nullptr ? report.dev_loss : report.train_loss)) return false;
+  if (best.epoch == 0) return true;
+  if (dev == nullptr) return report.train_loss < best.train_loss;
+  const bool higher = MetricsOf(dev->task).front().higher_is_better;
+  const auto rank = [&](double figure) {
+    return std::isfinite(figure) ? (higher ? figure : -figure) : -std::numeric_limits<double>::infinity();
+  };
+  const double now = rank(report.dev_metric), before = rank(best.dev_metric);
+  return now != before ? now > before : report.dev_loss < best.dev_loss;
+}
+
 void Trainer::EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks) {
   EpochReport& report = state_.current;
   if (report.predictions > 0) report.train_loss = state_.loss_sum / static_cast<double>(report.predictions);
@@ -224,10 +237,11 @@ void Trainer::EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks) {
   if (dev != nullptr) {
     evaluation = evaluator_->Evaluate(*dev, options_.batch_size);
     report.dev_loss = evaluation.loss;
+    report.dev_metric = evaluation.*MetricsOf(dev->task).front().value;
     report.dev_accuracy = evaluation.root_accuracy;
     report.vertex_accuracy = evaluation.vertex_accuracy;
   }
-  const bool is_best = IsBetter(report, state_.best, dev != nullptr);
+  const bool is_best = IsBest(report, dev);
   if (is_best) {
     state_.best = report;
     if (!options_.save_folder.empty()) model_->Save(BestModelPath(options_.save_folder));

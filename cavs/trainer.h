@@ -80,9 +80,10 @@ class Trainer {
   Trainer(Model& model, const TrainerOptions& options);
 
   // Trains until `epochs` are done; called once. `dev` may be null; then the lowest training loss is the best. An epoch
-  // is better if its dev accuracy is higher, or equal and its dev loss lower; figures that are not finite are never the
-  // best. Throws NonFiniteError (OnNan::kStop), std::invalid_argument when the data have no label or a resumed run
-  // differs, FileError when a file cannot be written or read, OutOfMemory at the memory limit.
+  // is better if the first figure of its task (MetricsOf) is better on `dev`, or equal and the dev loss lower; losses
+  // that are not finite are never the best. Throws NonFiniteError (OnNan::kStop), std::invalid_argument when the data
+  // have no label or a resumed run differs, FileError when a file cannot be written or read, OutOfMemory at the memory
+  // limit.
   TrainingResult Run(const Dataset& train, const Dataset* dev = nullptr, const TrainerCallbacks& callbacks = {});
 
   Session& session() { return session_; }
@@ -96,6 +97,8 @@ class Trainer {
   void HandleNonFinite(const Dataset& train, double loss, const TrainerCallbacks& callbacks);
   std::string DescribeBadLoss(const Dataset& train, double loss);
   std::string DescribeBadGradient(const Dataset& train);
+  // Whether this epoch is better than the best so far; `dev` may be null.
+  bool IsBest(const EpochReport& report, const Dataset* dev) const;
   void EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks);
   void SaveLast() const;
 

@@ -40,6 +40,7 @@ std::span<const int32_t> Sharer::Merge(const GraphBatch& batch, GraphBatch* shar
   const size_t vertices = static_cast<size_t>(batch.vertex_count());
   merged_.assign(vertices, kNone);
   origin_.clear();
+  copies_.clear();
   keys_.clear();
   key_begin_.assign(1, 0);
   table_.assign(std::bit_ceil(2 * vertices + 1), kNone);
@@ -51,6 +52,7 @@ std::span<const int32_t> Sharer::Merge(const GraphBatch& batch, GraphBatch* shar
     } else {
       merged_[static_cast<size_t>(v)] = static_cast<int32_t>(origin_.size());
       origin_.push_back(v);
+      copies_.push_back(1);
       key_begin_.push_back(std::ssize(keys_));
     }
   }
@@ -105,11 +107,15 @@ int32_t Sharer::FindOrAdd(int32_t v) {
   for (; table_[place] != kNone; place = (place + 1) & mask) {
     const auto other = static_cast<size_t>(table_[place]);
     const auto begin = keys_.begin() + key_begin_[other], end = keys_.begin() + key_begin_[other + 1];
-    if (std::equal(begin, end, key_.begin(), key_.end())) return table_[place];
+    if (!std::equal(begin, end, key_.begin(), key_.end())) continue;
+    if (copies_[other] == kMostCopies) break;  // a new vertex takes its place in the table
+    ++copies_[other];
+    return table_[place];
   }
   const auto id = static_cast<int32_t>(origin_.size());
   table_[place] = id;
   origin_.push_back(v);
+  copies_.push_back(1);
   keys_.insert(keys_.end(), key_.begin(), key_.end());
   key_begin_.push_back(std::ssize(keys_));
   return id;

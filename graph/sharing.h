@@ -6,7 +6,8 @@
 //   subgraphs  whole subgraphs
 //
 // Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with
-// the original vertices. Linear time, no recursion, scratch is reused. One thread per Sharer.
+// the original vertices. At most kMostCopies vertices become one, so that these sums stay short and lose no digits.
+// Linear time, no recursion, scratch is reused. One thread per Sharer.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,8 @@ struct TypeInputs {
 
 class Sharer {
  public:
+  static constexpr int32_t kMostCopies = 64;
+
   // `types` by vertex type.
   Sharer(SharingPolicy policy, std::vector<TypeInputs> types);
 
@@ -58,6 +61,7 @@ class Sharer {
   std::vector<int32_t> key_;
   std::vector<int32_t> keys_;       // of all distinct vertices, one after another
   std::vector<int64_t> key_begin_;  // [merged vertices + 1]
+  std::vector<int32_t> copies_;     // by merged vertex
   std::vector<int32_t> table_;      // open addressing: merged vertex or kNone
 };
 

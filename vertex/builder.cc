@@ -1,6 +1,7 @@
 #include "vertex/builder.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -181,6 +182,7 @@ Expression operator-(double constant, const Expression& x) {
 }
 
 Expression Scale(const Expression& x, double factor) {
+  if (!std::isfinite(factor)) ThrowInvalid("scale", fmt::format("expected a finite factor, got {}", factor));
   Attributes attributes;
   attributes.scalar = factor;
   return Unary(Op::kScale, x, attributes);

@@ -110,7 +110,8 @@ class ProgramBuilder {
   // Keeps a value over head rows for the caller.
   void AddOutput(std::string_view name, const Expression& value);
 
-  // The Program so far. Throws when a declared type has no function.
+  // The Program so far. Throws when a declared type has no function, and when two losses or outputs read pushes of
+  // different vertex types: the head has one set of rows.
   Program Build() const;
 
   // For the functions below and for the classes above.
@@ -126,6 +127,12 @@ class ProgramBuilder {
 
  private:
   friend class VertexType;
+  void Define(int32_t type, const std::function<void(Vertex&)>& function);
+  // Push channels that a value of the head depends on, ascending.
+  std::vector<int32_t> ChannelsOf(ValueId value) const;
+  // Vertex types that push all of `channels`, by name.
+  std::vector<std::string> TypesThatPush(const std::vector<int32_t>& channels) const;
+  std::vector<int32_t> HeadChannels() const;
 
   Signature signature_;
   std::vector<Value> values_;

@@ -67,7 +67,6 @@ void Compiler::ClassifyChannels() {
     if (instruction.op == Op::kScatter || instruction.op == Op::kPush) {
       types[static_cast<size_t>(instruction.attributes.channel)].insert(instruction.space.type);
     }
-    if (instruction.op == Op::kPushed) e_->head_channels_.push_back(instruction.attributes.channel);
   }
   for (size_t channel = 0; channel < channels; ++channel) {
     const std::vector<int32_t> members(types[channel].begin(), types[channel].end());

@@ -199,6 +199,12 @@ class Compiler::GroupEmitter {
       s.b = slots_.Number(draft.b);
       step.group.steps.push_back(s);
     }
+    if (draws_) {
+      step.group_without_dropout = step.group;
+      for (ElementwiseStep& s : step.group_without_dropout.steps) {
+        if (s.op == ElementwiseOp::kDropout) s.op = ElementwiseOp::kCopy;
+      }
+    }
     step.inputs = step.group.inputs;
     step.operands = slots_.inputs;
     step.operands.insert(step.operands.end(), slots_.outputs.begin(), slots_.outputs.end());

@@ -89,7 +89,8 @@ void Compiler::PlaceRest(bool backward) {
       continue;
     }
     location = ViewOf(instruction);
-    if (location.index >= 0 && NeedsRows(instruction.output)) {
+    const bool one_row = e_->buffers_[static_cast<size_t>(location.buffer)].kind == BufferKind::kLossScale;
+    if ((location.index >= 0 || one_row) && NeedsRows(instruction.output)) {
       location = NewRows(instruction.output);
       materialized_[static_cast<size_t>(instruction.output)] = 1;
     }
@@ -108,12 +109,13 @@ bool Compiler::IsIndexedView(ValueId id) const {
   return op == Op::kLookup || op == Op::kGather || op == Op::kGatherAll || op == Op::kPushed || op == Op::kToEdges;
 }
 
-// Products and edge indices address rows by number alone.
+// Products, edge indices and operators from outside address rows by number alone.
 bool Compiler::NeedsRows(ValueId id) const {
   const std::vector<Site>& uses = uses_[static_cast<size_t>(id)];
   return std::any_of(uses.begin(), uses.end(), [&](Site use) {
     const Op op = At(use).op;
-    return op == Op::kMatMul || op == Op::kMatMulGrad || op == Op::kToEdges;
+    return op == Op::kMatMul || op == Op::kMatMulGrad || op == Op::kToEdges || op == Op::kCustom ||
+           op == Op::kCustomGrad;
   });
 }
 

@@ -73,11 +73,12 @@ struct Step {
   RowSpace space;                  // rows that it runs over
   std::vector<Location> operands;  // inputs, then outputs
   int32_t inputs = 0;
-  std::vector<int64_t> widths;  // of the operands
-  std::vector<Space> spaces;    // of the operands: which numbering of rows they follow
-  ElementwiseProgram group;     // kGroup
-  bool accumulates = false;     // kGroup: an indexed output may name a row twice when children are shared
-  bool draws = false;           // kGroup: reads the row keys of dropout
+  std::vector<int64_t> widths;               // of the operands
+  std::vector<Space> spaces;                 // of the operands: which numbering of rows they follow
+  ElementwiseProgram group;                  // kGroup
+  ElementwiseProgram group_without_dropout;  // the same outside of training; empty unless `draws`
+  bool accumulates = false;                  // kGroup: an indexed output may name a row twice when children are shared
+  bool draws = false;                        // kGroup: reads the row keys of dropout
 };
 
 // Steps of one function, by phase.
@@ -127,7 +128,7 @@ class Executable {
   // The channel whose table holds the rows of `channel`: itself, or the state that equals a push channel.
   int32_t table_of(int32_t channel) const { return table_of_[static_cast<size_t>(channel)]; }
   // Push channels that the head reads.
-  const std::vector<int32_t>& head_channels() const { return head_channels_; }
+  const std::vector<int32_t>& head_channels() const { return forward_.head_channels; }
   bool draws() const { return draws_; }
   // What F reads from outside, by vertex type: what tells vertices apart.
   std::vector<TypeInputs> inputs() const;
@@ -148,7 +149,6 @@ class Executable {
   std::vector<int32_t> channel_class_;
   std::vector<std::vector<int32_t>> class_types_;
   std::vector<int32_t> table_of_;
-  std::vector<int32_t> head_channels_;
   bool draws_ = false;
 };
 

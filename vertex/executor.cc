@@ -236,7 +236,10 @@ struct Executor::Impl {
     return -1;
   }
 
+  void RequireRun() const { CAVS_CHECK(schedule != nullptr, "results of an Executor that has not run"); }
+
   std::span<const float> HeadRow(size_t slot, ValueId value) {
+    RequireRun();
     std::vector<float>& rows = head_copies[slot];
     const int64_t width = executable->forward().value(value).shape.width();
     const RowSpace space{Space::kHead, -1};
@@ -282,16 +285,19 @@ Executor::~Executor() = default;
 void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
                        const SharedVertices* shared) {
   Impl& x = *impl_;
+  // A Forward that throws leaves an Executor that has run nothing.
+  x.schedule = nullptr;
+  for (BoundBuffer& buffer : x.buffers) buffer = {};
   x.pool->Rewind();
   x.pool->set_context(batch.vertex_count());
   x.times = {};
   x.runner.counters() = {};
-  x.batch = &batch;
-  x.schedule = &schedule;
   x.loss_scale = options.loss_scale;
   const double start = Now();
   x.placement.Plan(batch, schedule, options, shared);
   x.AllocateBuffers(false);
+  x.batch = &batch;
+  x.schedule = &schedule;
   x.BindSteps(false);
   x.runner.Begin(&x.placement, &schedule, options);
   x.times.pack = Now() - start;
@@ -335,6 +341,7 @@ std::span<const float> Executor::loss_rows(size_t loss) const {
 
 std::span<const float> Executor::state(int32_t channel, int32_t original) const {
   const Impl& x = *impl_;
+  x.RequireRun();
   const int32_t vertex = x.placement.Merged(original);
   const int64_t base = x.placement.base(x.executable->channel_class(channel), x.batch->type(vertex));
   if (base < 0) return {};
@@ -350,6 +357,7 @@ std::span<const float> Executor::state(int32_t channel, int32_t original) const 
 
 NonFinite Executor::FindNonFinite() const {
   Impl& x = *impl_;
+  x.RequireRun();
   NonFinite result;
   x.Walk(
       false,
@@ -367,6 +375,7 @@ NonFinite Executor::FindNonFinite() const {
 }
 
 std::vector<TensorBytes> Executor::tensors() const {
+  impl_->RequireRun();
   std::vector<TensorBytes> result;
   const auto& buffers = impl_->executable->buffers();
   for (size_t b = 0; b < buffers.size(); ++b) {

@@ -24,7 +24,7 @@ namespace cavs {
 
 // Which rows the head runs over.
 enum class HeadRows : uint8_t {
-  kLabelled,  // pushed vertices with at least one label
+  kLabelled,  // pushed vertices with at least one label; all where the head knows no labels
   kRoots,     // pushed vertices without parents
   kAll,       // every pushed vertex
 };

@@ -17,41 +17,59 @@ Gradients::Gradients(std::shared_ptr<const Signature> signature)
 
 void Gradients::Clear() {
   std::fill(touched_.begin(), touched_.end(), 0);
-  for (SparseRows& rows : sparse_) {
-    rows.ids.clear();
-    rows.rows.clear();
-  }
+  for (std::vector<SparseRows>& sums : sparse_) sums.clear();
 }
 
-void Gradients::AddSparse(int32_t parameter, const SparseRows& rows) {
-  SparseRows& own = sparse(parameter);
-  const size_t width = static_cast<size_t>(signature_->parameters[static_cast<size_t>(parameter)].shape.columns());
-  set_touched(parameter);
-  if (own.ids.empty()) {
-    own = rows;
-    return;
-  }
-  SparseRows merged;
-  merged.ids.reserve(own.ids.size() + rows.ids.size());
-  merged.rows.reserve(own.rows.size() + rows.rows.size());
+namespace {
+
+// The rows of both, in order of ids; rows that both have are summed.
+SparseRows Sum(const SparseRows& left, const SparseRows& right, size_t width) {
+  SparseRows sum;
+  sum.ids.reserve(left.ids.size() + right.ids.size());
+  sum.rows.reserve(left.rows.size() + right.rows.size());
   const auto append = [&](const SparseRows& from, size_t i) {
     const auto row = from.rows.begin() + static_cast<int64_t>(i * width);
-    merged.rows.insert(merged.rows.end(), row, row + static_cast<int64_t>(width));
+    sum.ids.push_back(from.ids[i]);
+    sum.rows.insert(sum.rows.end(), row, row + static_cast<int64_t>(width));
   };
   size_t a = 0, b = 0;
-  while (a < own.ids.size() || b < rows.ids.size()) {
-    const bool left = b == rows.ids.size() || (a < own.ids.size() && own.ids[a] <= rows.ids[b]);
-    const bool both = left && b < rows.ids.size() && own.ids[a] == rows.ids[b];
-    merged.ids.push_back(left ? own.ids[a] : rows.ids[b]);
-    append(left ? own : rows, left ? a : b);
-    if (both) {
-      float* sum = merged.rows.data() + merged.rows.size() - width;
-      for (size_t j = 0; j < width; ++j) sum[j] += rows.rows[b * width + j];
+  while (a < left.ids.size() || b < right.ids.size()) {
+    const bool has_left = a < left.ids.size(), has_right = b < right.ids.size();
+    if (!has_right || (has_left && left.ids[a] < right.ids[b])) {
+      append(left, a++);
+    } else if (!has_left || right.ids[b] < left.ids[a]) {
+      append(right, b++);
+    } else {
+      append(left, a++);
+      float* const row = sum.rows.data() + sum.rows.size() - width;
+      for (size_t j = 0; j < width; ++j) row[j] += right.rows[b * width + j];
+      ++b;
     }
-    a += left ? 1 : 0;
-    b += !left || both ? 1 : 0;
   }
-  own = std::move(merged);
+  return sum;
+}
+
+void MergeLastTwo(std::vector<SparseRows>* sums, size_t width) {
+  SparseRows last = std::move(sums->back());
+  sums->pop_back();
+  sums->back() = Sum(sums->back(), last, width);
+}
+
+}  // namespace
+
+void Gradients::AddSparse(int32_t parameter, const SparseRows& rows) {
+  set_touched(parameter);
+  std::vector<SparseRows>& sums = sparse_[static_cast<size_t>(parameter)];
+  const auto width = static_cast<size_t>(signature_->parameters[static_cast<size_t>(parameter)].shape.columns());
+  sums.push_back(rows);
+  while (sums.size() > 1 && sums[sums.size() - 2].ids.size() < 2 * sums.back().ids.size()) MergeLastTwo(&sums, width);
+}
+
+const SparseRows& Gradients::sparse(int32_t parameter) const {
+  std::vector<SparseRows>& sums = sparse_[static_cast<size_t>(parameter)];
+  const auto width = static_cast<size_t>(signature_->parameters[static_cast<size_t>(parameter)].shape.columns());
+  while (sums.size() > 1) MergeLastTwo(&sums, width);
+  return sums.empty() ? none_ : sums.front();
 }
 
 }  // namespace cavs

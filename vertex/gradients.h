@@ -1,7 +1,7 @@
 // Gradients of the parameters of one or several minibatches, ready for an optimizer.
 // Dense parameters have a full matrix; lookup tables have sorted unique rows only.
 // Invariant: a parameter that no run touched since Clear has `touched() == false` and an exact zero gradient.
-// Not thread-safe.
+// Not thread-safe; a sum that was read once since the last addition may be read by many.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ class Gradients {
   // [rows * columns] of a dense parameter. Undefined content until touched: the first writer overwrites.
   std::span<float> dense(int32_t parameter) { return dense_[static_cast<size_t>(parameter)]; }
   std::span<const float> dense(int32_t parameter) const { return dense_[static_cast<size_t>(parameter)]; }
-  SparseRows& sparse(int32_t parameter) { return sparse_[static_cast<size_t>(parameter)]; }
-  const SparseRows& sparse(int32_t parameter) const { return sparse_[static_cast<size_t>(parameter)]; }
+  // The sum of all that was added.
+  const SparseRows& sparse(int32_t parameter) const;
 
-  // Adds `rows` (sorted unique ids) into the sparse gradient of a lookup table.
+  // Adds `rows` (sorted unique ids) into the sparse gradient of a lookup table. Many additions cost n log n in all.
   void AddSparse(int32_t parameter, const SparseRows& rows);
   const Signature& signature() const { return *signature_; }
 
@@ -37,7 +37,9 @@ class Gradients {
   std::shared_ptr<const Signature> signature_;
   std::vector<char> touched_;
   std::vector<std::vector<float>> dense_;
-  std::vector<SparseRows> sparse_;
+  // By parameter: sums not yet added to each other, the sizes of which fall by half or more.
+  mutable std::vector<std::vector<SparseRows>> sparse_;
+  SparseRows none_;
 };
 
 }  // namespace cavs

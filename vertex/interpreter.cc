@@ -209,12 +209,12 @@ void Interpreter::FindHeadRows(HeadRows rows) {
 
 bool Interpreter::Pushes(int32_t type) const {
   const std::vector<char>& pushes = type_pushes_[static_cast<size_t>(type)];
-  return std::all_of(forward_.head.begin(), forward_.head.end(), [&](const Instruction* instruction) {
-    return instruction->op != Op::kPushed || pushes[static_cast<size_t>(instruction->attributes.channel)] != 0;
-  });
+  return std::all_of(f_.head_channels.begin(), f_.head_channels.end(),
+                     [&](int32_t channel) { return pushes[static_cast<size_t>(channel)] != 0; });
 }
 
 bool Interpreter::Labelled(int32_t vertex) const {
+  if (f_.head_columns.empty()) return true;
   return std::any_of(f_.head_columns.begin(), f_.head_columns.end(), [&](int32_t column) {
     return f_.signature->columns[static_cast<size_t>(column)].use == ColumnUse::kIds
                ? Id(column, vertex) != kNone

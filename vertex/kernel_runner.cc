@@ -62,15 +62,11 @@ void KernelRunner::RunGroup(const BoundStep& bound, const RowRange& range) {
   if (step.draws && training_) {
     keys = placement_->keys(step.space).data() + range.first(step.space.kind);
   } else if (step.draws) {
-    identity_dropout_ = step.group;
-    for (ElementwiseStep& s : identity_dropout_.steps) {
-      if (s.op == ElementwiseOp::kDropout) s.op = ElementwiseOp::kCopy;
-    }
-    group = &identity_dropout_;
+    group = &step.group_without_dropout;
   }
   const bool meets = step.accumulates && placement_->shares_children();
   const bool large = rows * group->width * std::ssize(group->steps) >= kParallelWork;
-  cpu::RunElementwise(*group, rows, operands_.data(), keys, *threads_, large && !meets);
+  cpu::RunElementwise(*group, rows, operands_.data(), keys, *threads_, large, !meets);
 }
 
 void KernelRunner::RunCopy(const BoundStep& bound, const RowRange& range) {

@@ -80,8 +80,7 @@ class KernelRunner {
   bool training_ = false;
   bool packed_ = false;
   RunCounters counters_;
-  std::vector<Operand> operands_;        // of the group that runs now
-  ElementwiseProgram identity_dropout_;  // scratch: a group whose dropouts are the identity
+  std::vector<Operand> operands_;  // of the group that runs now
 };
 
 }  // namespace cavs

@@ -1,4 +1,4 @@
-// CustomOperator: an operator that a user registers from outside of the library (see README, "Your own operator").
+// CustomOperator: an operator that a user registers from outside of the library .
 // It maps whole rows to whole rows: shape rule, CPU kernel, gradient kernel, and a double-precision reference of both,
 // against which `cavs verify` and the tests check it like any built-in operator.
 // Immutable once it is used in a Program; its functions are called from several threads and must not share state.
@@ -21,7 +21,8 @@ struct CustomOperator {
   // Shape of one row of the result. Throws std::invalid_argument when the shapes do not fit.
   std::function<Shape(std::span<const Shape> x)> infer;
 
-  // Overwrites y, `rows` rows. Operand k has rows of x_shapes[k].width() floats.
+  // Overwrites y, `rows` rows. Row r of operand k is x_shapes[k].width() floats at x[k].base + r * x[k].ld; operands
+  // carry no index. y and dx below may have rows of another stride than their width.
   std::function<void(int64_t rows, std::span<const ConstOperand> x, std::span<const Shape> x_shapes, Operand y)>
       forward;
 

@@ -1,6 +1,7 @@
 #include "vertex/passes.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <tuple>
 
@@ -9,7 +10,7 @@ namespace {
 
 // Equal keys mean equal results. Sinks have effects, so they have no key.
 using ExpressionKey = std::tuple<Op, int, int32_t, std::vector<ValueId>, int32_t, int32_t, int32_t, int32_t, int64_t,
-                                 double, uint64_t, bool, const CustomOperator*, int64_t>;
+                                 uint64_t, uint64_t, bool, const CustomOperator*, int64_t>;
 
 ExpressionKey KeyOf(const Program& program, const Instruction& i) {
   const Attributes& a = i.attributes;
@@ -17,7 +18,7 @@ ExpressionKey KeyOf(const Program& program, const Instruction& i) {
           i.space.type,   i.inputs,
           a.channel,      a.column,
           a.slot,         a.parameter,
-          a.begin,        a.scalar,
+          a.begin,        std::bit_cast<uint64_t>(a.scalar),
           a.salt,         a.transposed,
           a.custom.get(), program.value(i.output).shape.width()};
 }

@@ -156,6 +156,16 @@ void Placement::MapColumns() {
   }
 }
 
+// A label may be absent; what F pulls may be absent at single vertices only.
+void Placement::RequireColumn(int32_t column, int32_t vertex) const {
+  const std::vector<ColumnDeclaration>& columns = executable_->signature().columns;
+  const size_t place = static_cast<size_t>(batch_->graph_of(vertex)) * columns.size() + static_cast<size_t>(column);
+  if (column_map_[place] != kNone) return;
+  const auto& type = executable_->signature().types[static_cast<size_t>(batch_->type(vertex))];
+  ThrowInvalid("graph", fmt::format("{}: expected a column \"{}\", which type \"{}\" pulls, got a graph without it",
+                                    Name(*batch_, vertex), columns[static_cast<size_t>(column)].name, type.name));
+}
+
 int32_t Placement::Id(const GraphBatch& batch, int32_t column, int32_t vertex) const {
   const int32_t g = batch.graph_of(vertex);
   const size_t columns = executable_->signature().columns.size();
@@ -180,6 +190,7 @@ std::span<const float> Placement::Row(const GraphBatch& batch, int32_t column, i
 
 bool Placement::IsLabelled(int32_t vertex) const {
   const Program& program = executable_->forward();
+  if (program.head_columns.empty()) return true;
   return std::any_of(program.head_columns.begin(), program.head_columns.end(), [&](int32_t column) {
     const bool ids = program.signature->columns[static_cast<size_t>(column)].use == ColumnUse::kIds;
     return ids ? Id(*original_, column, vertex) != kNone : !Row(*original_, column, vertex).empty();
@@ -256,7 +267,10 @@ void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
 void Placement::FillIds(const IndexSpec& spec, std::vector<int32_t>* index) {
   const std::span<const int32_t> vertex = schedule_->vertex_of_row(spec.type);
   index->resize(vertex.size());
-  for (size_t r = 0; r < vertex.size(); ++r) (*index)[r] = Id(*batch_, spec.column, vertex[r]);
+  for (size_t r = 0; r < vertex.size(); ++r) {
+    RequireColumn(spec.column, vertex[r]);
+    (*index)[r] = Id(*batch_, spec.column, vertex[r]);
+  }
 }
 
 void Placement::FillHeadColumns() {
@@ -282,6 +296,7 @@ void Placement::FillColumnRows(const Buffer& buffer, std::vector<float>* rows) {
   const std::span<const int32_t> vertex = schedule_->vertex_of_row(buffer.space.type);
   rows->assign(vertex.size() * static_cast<size_t>(buffer.width), 0.0f);
   for (size_t r = 0; r < vertex.size(); ++r) {
+    RequireColumn(buffer.id, vertex[r]);
     const std::span<const float> row = Row(*batch_, buffer.id, vertex[r]);
     std::copy(row.begin(), row.end(), rows->begin() + static_cast<int64_t>(r) * buffer.width);
   }

@@ -61,6 +61,7 @@ class Placement {
   void FillHeadColumns();
   void FillColumnRows(const Buffer& buffer, std::vector<float>* rows);
   void FillKeys(uint64_t seed, uint64_t step);
+  void RequireColumn(int32_t column, int32_t vertex) const;
   int32_t Id(const GraphBatch& batch, int32_t column, int32_t vertex) const;
   std::span<const float> Row(const GraphBatch& batch, int32_t column, int32_t vertex) const;
 

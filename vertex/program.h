@@ -27,7 +27,7 @@ enum class Space : uint8_t {
   kConstant,   // one row, the same everywhere
   kVertex,     // a row for each vertex of a type
   kEdge,       // a row for each child edge of the vertices of a type, in row order of the parents
-  kHead,       // a row for each pushed vertex that is labelled or asked for
+  kHead,       // a row for each vertex that pushes `head_channels` and is labelled or asked for
 };
 
 struct RowSpace {
@@ -149,8 +149,9 @@ struct Program {
   std::vector<Value> values;
   std::vector<Instruction> instructions;
   std::vector<ValueId> losses;  // [1] over head rows; the loss of a minibatch is the sum over all rows of all of them
-  std::vector<NamedValue> outputs;    // values over head rows that the caller may read
-  std::vector<int32_t> head_columns;  // id columns that are labels: a head row exists where one of them is not -1
+  std::vector<NamedValue> outputs;     // values over head rows that the caller may read
+  std::vector<int32_t> head_channels;  // push channels that losses and outputs read; ascending
+  std::vector<int32_t> head_columns;   // id columns that are labels: a head row exists where one of them is not -1
   // dF: ids below this belong to F. 0 for F itself.
   ValueId first_own_value = 0;
 

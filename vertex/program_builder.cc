@@ -1,9 +1,19 @@
+#include <algorithm>
+#include <limits>
+#include <set>
+
 #include <fmt/format.h>
 
 #include "cavs/base/error.h"
 #include "vertex/builder.h"
 
 namespace cavs {
+namespace {
+
+// 4 TiB of f32.
+constexpr int64_t kMostElements = int64_t{1} << 40;
+
+}  // namespace
 namespace {
 
 void RequireState(Op op, const Signature& signature, const State& state) {
@@ -77,15 +87,7 @@ void Vertex::Push(std::string_view name, const Expression& x) {
   builder_->EmitSink(Op::kPush, {Space::kVertex, type_}, x, attributes);
 }
 
-void VertexType::Define(const std::function<void(Vertex&)>& function) {
-  if (builder_->defined_[static_cast<size_t>(index_)]) {
-    ThrowInvalid("define", fmt::format("expected one function for type \"{}\", got a second",
-                                       builder_->signature().types[static_cast<size_t>(index_)].name));
-  }
-  builder_->defined_[static_cast<size_t>(index_)] = true;
-  Vertex vertex(builder_, index_);
-  function(vertex);
-}
+void VertexType::Define(const std::function<void(Vertex&)>& function) { builder_->Define(index_, function); }
 
 ProgramBuilder::ProgramBuilder() = default;
 ProgramBuilder::~ProgramBuilder() = default;
@@ -93,6 +95,10 @@ ProgramBuilder::~ProgramBuilder() = default;
 Expression ProgramBuilder::Parameter(std::string_view name, const Shape& shape, Initializer initializer) {
   if (shape.rows() <= 0 || shape.columns() <= 0) {
     ThrowInvalid("parameter", fmt::format("expected positive dimensions for \"{}\", got {}", name, shape.ToString()));
+  }
+  if (shape.rows() > kMostElements / shape.columns()) {
+    ThrowInvalid("parameter",
+                 fmt::format("expected at most {} elements for \"{}\", got {}", kMostElements, name, shape.ToString()));
   }
   for (const ParameterDeclaration& other : signature_.parameters) {
     if (other.name == name) ThrowInvalid("parameter", fmt::format("expected a new name, got \"{}\" twice", name));
@@ -198,6 +204,69 @@ void ProgramBuilder::AddOutput(std::string_view name, const Expression& output) 
   outputs_.push_back({std::string(name), output.id()});
 }
 
+// A function that throws leaves nothing of itself behind.
+void ProgramBuilder::Define(int32_t type, const std::function<void(Vertex&)>& function) {
+  const auto index = static_cast<size_t>(type);
+  if (defined_[index]) {
+    ThrowInvalid("define",
+                 fmt::format("expected one function for type \"{}\", got a second", signature_.types[index].name));
+  }
+  try {
+    Vertex vertex(this, type);
+    function(vertex);
+  } catch (...) {
+    functions_[index].clear();
+    throw;
+  }
+  defined_[index] = true;
+}
+
+std::vector<int32_t> ProgramBuilder::ChannelsOf(ValueId value) const {
+  std::set<ValueId> reached = {value};
+  std::set<int32_t> channels;
+  for (size_t i = head_.size(); i-- > 0;) {
+    const Instruction& instruction = head_[i];
+    if (!reached.contains(instruction.output)) continue;
+    reached.insert(instruction.inputs.begin(), instruction.inputs.end());
+    if (instruction.op == Op::kPushed) channels.insert(instruction.attributes.channel);
+  }
+  return {channels.begin(), channels.end()};
+}
+
+std::vector<std::string> ProgramBuilder::TypesThatPush(const std::vector<int32_t>& channels) const {
+  std::vector<std::string> types;
+  for (size_t type = 0; type < functions_.size(); ++type) {
+    const auto pushes = [&](int32_t channel) {
+      return std::any_of(functions_[type].begin(), functions_[type].end(), [&](const Instruction& instruction) {
+        return instruction.op == Op::kPush && instruction.attributes.channel == channel;
+      });
+    };
+    if (std::all_of(channels.begin(), channels.end(), pushes)) types.push_back(signature_.types[type].name);
+  }
+  return types;
+}
+
+std::vector<int32_t> ProgramBuilder::HeadChannels() const {
+  std::vector<ValueId> results = losses_;
+  for (const NamedValue& output : outputs_) results.push_back(output.value);
+  std::set<int32_t> channels;
+  std::vector<std::string> first_types;
+  for (const ValueId result : results) {
+    const std::vector<int32_t> own = ChannelsOf(result);
+    const std::vector<std::string> types = TypesThatPush(own);
+    channels.insert(own.begin(), own.end());
+    if (types.empty())
+      ThrowInvalid("build", "expected a vertex type that pushes all that a loss or output reads, got none");
+    if (first_types.empty()) first_types = types;
+    if (types != first_types) {
+      ThrowInvalid("build",
+                   fmt::format("expected all losses and outputs to read pushes of the same vertex types, got {} and {}",
+                               fmt::join(first_types, ", "), fmt::join(types, ", ")));
+    }
+  }
+  return {channels.begin(), channels.end()};
+}
+
 Program ProgramBuilder::Build() const {
   Program program;
   for (size_t type = 0; type < defined_.size(); ++type) {
@@ -212,6 +281,7 @@ Program ProgramBuilder::Build() const {
   program.values = values_;
   program.losses = losses_;
   program.outputs = outputs_;
+  program.head_channels = HeadChannels();
   program.head_columns = head_columns_;
   return program;
 }
@@ -275,6 +345,9 @@ int32_t ProgramBuilder::ColumnIndex(std::string_view name, ColumnUse use, int64_
                                          use == ColumnUse::kIds ? "ids" : "floats"));
     }
     return static_cast<int32_t>(i);
+  }
+  if (limit > std::numeric_limits<int32_t>::max()) {
+    ThrowInvalid("column", fmt::format("expected a size below 2^31 for \"{}\", got {}", name, limit));
   }
   if (limit <= 0) ThrowInvalid("column", fmt::format("expected a positive size for \"{}\", got {}", name, limit));
   signature_.columns.push_back({std::string(name), use, limit});

@@ -23,10 +23,10 @@ inline constexpr int64_t kSimilarityWidth = 50;
 //   node, eq. 2-8 (k runs over the children):
 //     i, o, u = x W_iou + (sum_k h_k) U + b_iou;    f_k = s(x W_f + h_k U_f + b_f)
 //     c = s(i) tanh(u) + sum_k f_k c_k;             h = s(o) tanh(c)
-//   pair, eq. 15: h_s = s((h_L h_R) W_x + |h_L - h_R| W_+ + b_h);  logits = h_s W_p + b_p
-// The loss is KL(target || softmax(logits)), eq. 17 without its penalty, which is the optimizer's weight decay; the
-// answer is the expected score, sum_j j p_j. All biases start at 0. W_iou and W_f are columns of one matrix, "node.W",
-// and W_x and W_+ rows of "pair.W".
+//   pair, section 4.2: h_s = s((h_L h_R) W_x + |h_L - h_R| W_+ + b_h);  logits = h_s W_p + b_p
+// The loss is KL(target || p) with p = softmax(logits); the penalty of the paper is the optimizer's weight decay. The
+// answer is the expected score, sum_j j p_j (cavs/similarity.h). All biases start at 0. W_iou and W_f are columns of
+// one matrix, "node.W", and W_x and W_+ rows of "pair.W".
 void DeclareChildSumTreeLstm(Model& model, const ModelSizes& sizes);
 
 }  // namespace cavs

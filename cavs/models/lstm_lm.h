@@ -1,8 +1,8 @@
 // Language models over sentences: at each token, the next one is predicted.
 //
-// A sentence of n words is a chain of n + 1 vertices (cavs/dataset.h): the first reads `<eos>`, the others the words; the
-// child of each is the one before, of the first it is missing. The id column "word" holds what a vertex reads, "label"
-// what comes next; the output is "logits". Not thread-safe; each function declares into one fresh Model.
+// A sentence of n words is a chain of n + 1 vertices (cavs/dataset.h): the first reads `<eos>`, the others the words;
+// the child of each is the one before, of the first it is missing. The id column "word" holds what a vertex reads,
+// "label" what comes next; the output is "logits". Not thread-safe; each function declares into one fresh Model.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ inline constexpr int32_t kTokenType = 0;
 // 2015), all others at 0.
 void DeclareLstmLm(Model& model, const ModelSizes& sizes);
 
-// The same network with the same parameters, but each layer a vertex type of its own, "layer1", "layer2", ...: the first
-// has one child, the vertex before in its layer, the others that and the vertex below. A model of several types whose
-// best order no simple policy finds.
+// The same network with the same parameters, but each layer a vertex type of its own, "layer1", "layer2", ...: the
+// first has one child, the vertex before in its layer, the others that and the vertex below. A model of several types
+// whose best order no simple policy finds.
 void DeclareLayeredLstmLm(Model& model, const ModelSizes& sizes);
 
 // The graph that the layered model reads in place of `sentence`, a graph of the other. `columns` are the layered

@@ -23,7 +23,7 @@ class TreeParts {
     const Expression weights = model_.Parameter("head.W", {options_.hidden, classes});
     const Expression bias = model_.Parameter("head.b", {classes});
     const Expression logits = Affine(Dropout(model_.Pushed("h"), options_.dropout), weights, bias);
-    model_.Output("logits", logits);
+    model_.Output(kLogitsOutput, logits);
     model_.Loss(CrossEntropy(logits, model_.Label(kLabelColumn, classes)));
   }
 

@@ -10,22 +10,15 @@
 #include <vector>
 
 #include "cavs/model.h"
+#include "cavs/models/model_sizes.h"
 
 namespace cavs {
 
-struct TreeModelOptions {
-  int64_t vocabulary = 0;
-  int64_t classes = 5;
-  int64_t embed = 300;
-  int64_t hidden = 150;
-  double dropout = 0;  // on the leaf's vector and on the head's input
-};
+using TreeModelOptions = ModelSizes;
 
-// Vertex types and columns of every tree model, in the order in which they are declared.
+// Vertex types of every tree model, in the order in which they are declared.
 inline constexpr int32_t kLeafType = 0;
 inline constexpr int32_t kNodeType = 1;
-inline constexpr std::string_view kWordColumn = "word";
-inline constexpr std::string_view kLabelColumn = "label";
 
 // Binary N-ary Tree-LSTM (Tai, Socher, Manning 2015, eq. 9-14, N = 2) with leaves of their own: x is the word's
 // vector, s the sigmoid, and [l; r] the children side by side.

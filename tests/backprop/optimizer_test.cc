@@ -261,7 +261,7 @@ TEST_P(OptimizerOfKind, RefusesANonFiniteGradientAndChangesNothing) {
       Optimizer optimizer(Options(), model.parameters, &threads);
       SetRandomGradients(0, &model);
       if (in_table) {
-        model.gradients.sparse(kTable).rows[1] = bad;
+        model.gradients.AddSparse(kTable, {{1}, std::vector<float>(kWidth, bad)});
       } else {
         model.gradients.dense(kBig)[16600] = bad;
       }

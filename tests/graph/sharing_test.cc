@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -107,6 +108,18 @@ TEST_F(SharingTest, WorksWhereParentsComeBeforeChildren) {
   const std::vector<int32_t> merged = Merge(SharingPolicy::kSubgraphs, batch);
   EXPECT_EQ(shared_.vertex_count(), 2);
   EXPECT_EQ(merged[0], merged[3]);
+}
+
+TEST_F(SharingTest, AtMostSoManyVerticesBecomeOne) {
+  const int32_t copies = 3 * Sharer::kMostCopies;
+  for (int32_t i = 0; i < copies; ++i) builder_.SetId(kWord, builder_.AddVertex(0), 5);
+  const InputGraph graph = builder_.Build();
+  GraphBatch batch;
+  batch.Add(graph, 0);
+  const std::vector<int32_t> merged = Merge(SharingPolicy::kInputs, batch);
+  EXPECT_EQ(shared_.vertex_count(), 3);
+  EXPECT_EQ(std::count(merged.begin(), merged.end(), 0), Sharer::kMostCopies);
+  EXPECT_EQ(std::count(merged.begin(), merged.end(), 2), Sharer::kMostCopies);
 }
 
 TEST_F(SharingTest, PoliciesHaveNames) {

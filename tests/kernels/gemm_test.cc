@@ -17,11 +17,12 @@ struct Shape {
 
 constexpr Shape kShapes[] = {{1, 1}, {3, 5}, {63, 16}, {64, 160}, {150, 3}, {350, 65}};
 
-// The largest difference to doubles, relative to the largest sum of absolute terms, of a product in strided memory.
-class GemmTest : public testing::TestWithParam<std::tuple<Form, bool, bool, bool>> {};
+// The largest difference to doubles, relative to the largest sum of absolute terms, of a product in memory with or
+// without gaps between rows.
+class GemmTest : public testing::TestWithParam<std::tuple<Form, bool, bool, bool, bool>> {};
 
 TEST_P(GemmTest, MatchesDoubles) {
-  const auto [form, transposed, with_bias, accumulate] = GetParam();
+  const auto [form, strided, transposed, with_bias, accumulate] = GetParam();
   ThreadPool pool(2);
   Gemm gemm(pool);
   for (const Shape& shape : kShapes) {
@@ -33,8 +34,9 @@ TEST_P(GemmTest, MatchesDoubles) {
     PackedWeights packed(shape.k, shape.n);
     packed.Pack(w.data(), ldw);
     for (const int64_t rows : kRowCounts) {
+      const Addressing mode = strided ? Addressing::kStrided : Addressing::kDense;
       SCOPED_TRACE(testing::Message() << rows << " rows, W [" << shape.k << ", " << shape.n << "]");
-      Rows2d x(Addressing::kStrided, rows, terms, 3), dst(Addressing::kStrided, rows, columns, 4);
+      Rows2d x(mode, rows, terms, 3), dst(mode, rows, columns, 4);
       const Rows2d old = dst;
       const ConstMatrix in = {x.operand().base, x.operand().ld};
       const Matrix out = {dst.operand().base, dst.operand().ld};
@@ -66,7 +68,7 @@ TEST_P(GemmTest, MatchesDoubles) {
 
 INSTANTIATE_TEST_SUITE_P(All, GemmTest,
                          testing::Combine(testing::Values(Form::kPacked, Form::kPlain), testing::Bool(),
-                                          testing::Bool(), testing::Bool()));
+                                          testing::Bool(), testing::Bool(), testing::Bool()));
 
 TEST(Gemm, ParameterGradientsMatchDoubles) {
   ThreadPool pool(2);

@@ -64,11 +64,11 @@ namespace cpu {
 // Runs `program` over `rows` rows. `operands` holds the inputs, then the outputs, each [rows, width] ([rows, 1] where
 // kExpand reads it); `row_keys` [rows] is read by kDropout only and may be nullptr without it. An output may be the
 // same rows as an input, never shifted ones. Outputs are overwritten, those of kAccumulate added into.
-// `parallel` spreads blocks of rows over the pool; the answer is the same bits either way. Pass false when an
-// indexed output names a row twice: duplicates are then added in row order.
-// Throws std::logic_error when the program is malformed (slot out of range, too many slots).
+// `parallel` spreads blocks of rows over the pool; the answer is the same bits either way. Where an indexed output
+// names a row twice, `distinct` must be false: blocks of columns are spread instead, and duplicates are added in row
+// order. Throws std::logic_error when the program is malformed (slot out of range, too many slots).
 void RunElementwise(const ElementwiseProgram& program, int64_t rows, const Operand* operands, const uint64_t* row_keys,
-                    ThreadPool& pool, bool parallel);
+                    ThreadPool& pool, bool parallel, bool distinct = true);
 
 }  // namespace cpu
 }  // namespace cavs

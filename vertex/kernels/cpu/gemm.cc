@@ -9,6 +9,7 @@
 #include "cavs/base/error.h"
 #include "cavs/base/random.h"
 #include "cavs/base/stop_watch.h"
+#include "vertex/kernels/cpu/bf16.h"
 #include "vertex/kernels/cpu/gemm_primitives.h"
 
 namespace cavs::cpu {
@@ -22,6 +23,14 @@ constexpr int64_t kPlainRows = 256;
 constexpr int64_t kGradientRows = 2048;
 constexpr int64_t kShortGradient = 512;
 constexpr int64_t GradientColumns(int64_t rows) { return rows <= kShortGradient ? 640 : 1280; }
+
+// In bf16 rows are added in blocks that the caches hold, and a job computes whole rows of the result: oneDNN has a fast
+// kernel only for results without gaps between rows.
+constexpr int64_t kBf16GradientTerms = 512;
+constexpr int64_t kBf16GradientRows = 256;
+// Columns of a job that converts operands, whole panels, and the elements below which one thread converts them faster.
+constexpr int64_t kConvertedColumns = 128;
+constexpr int64_t kParallelConversion = 65536;
 
 int64_t Blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
@@ -45,6 +54,10 @@ void FillBias(int64_t rows, int64_t columns, const float* bias, bool accumulate,
   }
 }
 
+void CopyMatrix(int64_t rows, int64_t columns, ConstMatrix src, Matrix dst) {
+  for (int64_t row = 0; row < rows; ++row) std::copy_n(src.data + row * src.ld, columns, dst.data + row * dst.ld);
+}
+
 struct Factor {
   const float* data;
   int64_t ld;
@@ -63,21 +76,41 @@ void Sgemm(int64_t m, int64_t k, int64_t n, Factor a, Factor b, bool accumulate,
 
 }  // namespace
 
-// The weights in oneDNN's own layout for one direction of the product.
+std::string_view Bf16InstructionSet() {
+  static const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  switch (isa) {
+    case dnnl::cpu_isa::avx512_core_amx:
+      return "AMX";
+    case dnnl::cpu_isa::avx512_core_bf16:
+      return "AVX512_BF16";
+    default:
+      return "";
+  }
+}
+
+// The weights as the right operand of one direction of the product: in oneDNN's own layout, or in bf16 panels.
 class PackedForm {
  public:
-  PackedForm(const dnnl::engine& engine, int64_t rows, int64_t columns)
+  PackedForm(const dnnl::engine& engine, int64_t rows, int64_t columns, Precision precision)
       : engine_(engine),
+        precision_(precision),
         rows_(rows),
         columns_(columns),
-        descriptor_(PackedDescriptor(engine, rows, columns)),
+        terms_(precision == Precision::kBf16 ? PadTerms(rows) : rows),
+        descriptor_(PackedDescriptor(engine, terms_, columns, precision)),
         data_(hwy::AllocateAligned<uint8_t>(descriptor_.get_size())),
         memory_(descriptor_, engine, data_.get()) {
     CAVS_CHECK(data_ != nullptr, "no {} bytes for packed weights", descriptor_.get_size());
   }
 
-  void Pack(const dnnl::stream& stream, const float* w, int64_t row_stride, int64_t column_stride) {
-    const dnnl::memory::desc plain({rows_, columns_}, dnnl::memory::data_type::f32, {row_stride, column_stride});
+  // Of w [rows, columns], or of the transpose of w [columns, rows].
+  void Pack(const dnnl::stream& stream, const float* w, int64_t ld, bool transpose) {
+    if (precision_ == Precision::kBf16) {
+      const auto pack = transpose ? Bf16Conversions().pack_transposed : Bf16Conversions().pack;
+      return pack(w, ld, rows_, columns_, PanelWidth(columns_), reinterpret_cast<Bf16*>(data_.get()));
+    }
+    const dnnl::memory::dims strides = transpose ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
+    const dnnl::memory::desc plain({rows_, columns_}, dnnl::memory::data_type::f32, strides);
     const dnnl::memory source(plain, engine_, const_cast<float*>(w));
     if (!reorder_ || plain != source_descriptor_) {
       reorder_ = dnnl::reorder(source, memory_);
@@ -86,12 +119,14 @@ class PackedForm {
     reorder_.execute(stream, {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, memory_}});
   }
 
-  const float* data() const { return reinterpret_cast<const float*>(data_.get()); }
+  const void* data() const { return data_.get(); }
   int64_t bytes() const { return static_cast<int64_t>(descriptor_.get_size()); }
 
  private:
   dnnl::engine engine_;
+  Precision precision_;
   int64_t rows_, columns_;
+  int64_t terms_;  // rows, with those of padding
   dnnl::memory::desc descriptor_;
   hwy::AlignedFreeUniquePtr<uint8_t[]> data_;
   dnnl::memory memory_;
@@ -106,12 +141,16 @@ struct PackedWeights::Impl {
   bool packed = false;
 };
 
-PackedWeights::PackedWeights(int64_t k, int64_t n, Forms forms) : k_(k), n_(n), impl_(std::make_unique<Impl>()) {
+PackedWeights::PackedWeights(int64_t k, int64_t n, Forms forms, Precision precision)
+    : k_(k), n_(n), precision_(precision), impl_(std::make_unique<Impl>()) {
   CAVS_CHECK(k >= 0 && n >= 0, "weights [{}, {}]", k, n);
+  CAVS_CHECK(precision == Precision::kFp32 || HasFastBf16(), "{}", kNoFastBf16);
   if (k == 0 || n == 0) return;
   const SingleOpenMpThread single;
-  impl_->forward = std::make_unique<PackedForm>(impl_->engine, k, n);
-  if (forms == Forms::kForwardAndTransposed) impl_->transposed = std::make_unique<PackedForm>(impl_->engine, n, k);
+  impl_->forward = std::make_unique<PackedForm>(impl_->engine, k, n, precision);
+  if (forms == Forms::kForwardAndTransposed) {
+    impl_->transposed = std::make_unique<PackedForm>(impl_->engine, n, k, precision);
+  }
 }
 
 PackedWeights::~PackedWeights() = default;
@@ -120,8 +159,8 @@ PackedWeights& PackedWeights::operator=(PackedWeights&&) noexcept = default;
 
 void PackedWeights::Pack(const float* w, int64_t ld) {
   const SingleOpenMpThread single;
-  if (impl_->forward) impl_->forward->Pack(impl_->stream, w, ld, 1);
-  if (impl_->transposed) impl_->transposed->Pack(impl_->stream, w, 1, ld);
+  if (impl_->forward) impl_->forward->Pack(impl_->stream, w, ld, false);
+  if (impl_->transposed) impl_->transposed->Pack(impl_->stream, w, ld, true);
   impl_->stream.wait();
   impl_->packed = true;
 }
@@ -135,27 +174,108 @@ int64_t PackedWeights::bytes() const {
 class Gemm::Impl {
  public:
   explicit Impl(ThreadPool& pool) : pool_(pool) {
-    for (int worker = 0; worker < pool.size(); ++worker) tables_.emplace_back(engine_);
+    for (int worker = 0; worker < pool.size(); ++worker) workers_.emplace_back(engine_);
   }
 
   ThreadPool& pool() { return pool_; }
 
   // C = A * B, with `key` holding all but m.
-  void RunPacked(const MatmulKey& key, int64_t rows, const float* a, const float* b, const float* bias, float* c) {
+  void RunPacked(const MatmulKey& key, int64_t rows, const float* a, const void* b, const float* bias, float* c) {
     RunJobs(pool_, Blocks(rows, kPackedRows), [&](int64_t job, int worker) {
       const SingleOpenMpThread single;
       const int64_t first = job * kPackedRows;
       MatmulKey chunk = key;
       chunk.m = std::min(kPackedRows, rows - first);
-      MatmulTable& table = tables_[static_cast<size_t>(worker)];
-      table.Get(chunk).Execute(table.stream(), table.scratch(), a + first * key.lda, b, bias, c + first * key.ldc);
+      Worker& own = workers_[static_cast<size_t>(worker)];
+      const void* const operand = DenseOperand(a + first * key.lda, &chunk, &own.inputs);
+      RunDense(chunk, operand, b, bias, c + first * key.ldc, &own);
+    });
+  }
+
+  // dst = x^T * dy in bf16, of at most kBf16GradientTerms rows.
+  void RunBf16Gradient(int64_t rows, int64_t k, int64_t n, ConstMatrix x, ConstMatrix dy, bool accumulate, Matrix dst) {
+    const int64_t terms = PadTerms(rows);
+    auto* const left = left_.Elements<Bf16>(k * terms);
+    auto* const right = right_.Elements<Bf16>(PanelElements(rows, n));
+    ConvertFactors(rows, k, n, x, dy, left, right);
+    RunJobs(pool_, Blocks(k, kBf16GradientRows), [&](int64_t job, int worker) {
+      const SingleOpenMpThread single;
+      const int64_t first = job * kBf16GradientRows;
+      const MatmulKey key = {.m = std::min(kBf16GradientRows, k - first),
+                             .k = terms,
+                             .n = n,
+                             .lda = terms,
+                             .ldc = dst.ld,
+                             .accumulate = accumulate,
+                             .precision = Precision::kBf16};
+      RunDense(key, left + first * terms, right, nullptr, dst.data + first * dst.ld,
+               &workers_[static_cast<size_t>(worker)]);
     });
   }
 
  private:
+  struct Worker {
+    explicit Worker(const dnnl::engine& engine) : table(engine) {}
+    MatmulTable table;
+    Scratch inputs, results;
+  };
+
+  // Rows of A without gaps, in the precision and with the k and lda that `key` has then: A itself or a copy.
+  // For packed weights oneDNN 2.6 has a fast kernel only where rows follow each other without gaps, and a reference
+  // that is a thousand times slower otherwise.
+  static const void* DenseOperand(const float* a, MatmulKey* key, Scratch* scratch) {
+    const ConstMatrix source = {a, key->lda};
+    const int64_t columns = key->k;
+    if (key->precision == Precision::kBf16) {
+      key->lda = key->k = PadTerms(columns);
+      auto* const copy = scratch->Elements<Bf16>(key->m * key->k);
+      Bf16Conversions().convert(source.data, source.ld, key->m, columns, copy);
+      return copy;
+    }
+    key->lda = columns;
+    if (key->m == 1 || source.ld == columns) return a;
+    auto* const copy = scratch->Elements<float>(key->m * columns);
+    CopyMatrix(key->m, columns, source, {copy, columns});
+    return copy;
+  }
+
+  // The product of operands without gaps; gaps between rows of C are filled through a copy, for the same reason.
+  static void RunDense(const MatmulKey& key, const void* a, const void* b, const float* bias, float* c,
+                       Worker* worker) {
+    MatmulKey dense = key;
+    dense.ldc = key.n;
+    const bool copies = key.m > 1 && key.ldc != dense.ldc;
+    float* const results = copies ? worker->results.Elements<float>(key.m * key.n) : c;
+    if (copies && key.accumulate) CopyMatrix(key.m, key.n, {c, key.ldc}, {results, dense.ldc});
+    MatmulTable& table = worker->table;
+    table.Get(dense).Execute(table.stream(), table.scratch(), a, b, bias, results);
+    if (copies) CopyMatrix(key.m, key.n, {results, dense.ldc}, {c, key.ldc});
+  }
+
+  // The operands of x^T * dy, by blocks of columns.
+  void ConvertFactors(int64_t rows, int64_t k, int64_t n, ConstMatrix x, ConstMatrix dy, Bf16* left, Bf16* right) {
+    const Bf16Kernels& kernels = Bf16Conversions();
+    const int64_t terms = PadTerms(rows), panel = PanelWidth(n);
+    const int64_t left_jobs = Blocks(k, kConvertedColumns);
+    const auto convert = [&](int64_t job, int) {
+      if (job < left_jobs) {
+        const int64_t first = job * kConvertedColumns;
+        kernels.transpose(x.data + first, x.ld, rows, std::min(kConvertedColumns, k - first), left + first * terms);
+      } else {
+        const int64_t first = (job - left_jobs) * kConvertedColumns;
+        kernels.pack(dy.data + first, dy.ld, rows, std::min(kConvertedColumns, n - first), panel,
+                     right + first * terms);
+      }
+    };
+    const int64_t jobs = left_jobs + Blocks(n, kConvertedColumns);
+    if (terms * (k + n) >= kParallelConversion) return RunJobs(pool_, jobs, convert);
+    for (int64_t job = 0; job < jobs; ++job) convert(job, 0);
+  }
+
   ThreadPool& pool_;
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
-  std::vector<MatmulTable> tables_;  // by worker
+  std::vector<Worker> workers_;
+  Scratch left_, right_;  // operands of a parameter gradient
 };
 
 Gemm::Gemm(ThreadPool& pool) : impl_(std::make_unique<Impl>(pool)) {}
@@ -169,7 +289,13 @@ void Gemm::Multiply(int64_t rows, ConstMatrix x, const PackedWeights& w, bool tr
   if (k == 0) return FillBias(rows, n, bias, accumulate, dst);
   const PackedForm* const form = transpose_weights ? w.impl_->transposed.get() : w.impl_->forward.get();
   CAVS_CHECK(form != nullptr && w.packed(), "weights [{}, {}] were not packed for this product", w.k(), w.n());
-  const MatmulKey key = {.k = k, .n = n, .lda = x.ld, .ldc = dst.ld, .bias = bias != nullptr, .accumulate = accumulate};
+  const MatmulKey key = {.k = k,
+                         .n = n,
+                         .lda = x.ld,
+                         .ldc = dst.ld,
+                         .bias = bias != nullptr,
+                         .accumulate = accumulate,
+                         .precision = w.precision()};
   impl_->RunPacked(key, rows, x.data, form->data(), bias, dst.data);
 }
 
@@ -190,9 +316,17 @@ void Gemm::MultiplyPlain(int64_t rows, int64_t k, int64_t n, ConstMatrix x, Cons
 }
 
 void Gemm::MultiplyTransposed(int64_t rows, int64_t k, int64_t n, ConstMatrix x, ConstMatrix dy, bool accumulate,
-                              Matrix dst) {
+                              Matrix dst, Precision precision) {
   if (k == 0 || n == 0) return;
   if (rows == 0) return FillBias(k, n, nullptr, accumulate, dst);
+  if (precision == Precision::kBf16) {
+    CAVS_CHECK(HasFastBf16(), "{}", kNoFastBf16);
+    for (int64_t first = 0; first < rows; first += kBf16GradientTerms) {
+      impl_->RunBf16Gradient(std::min(kBf16GradientTerms, rows - first), k, n, {x.data + first * x.ld, x.ld},
+                             {dy.data + first * dy.ld, dy.ld}, accumulate || first > 0, dst);
+    }
+    return;
+  }
   const int64_t down = Blocks(k, kGradientRows);
   const int64_t columns = GradientColumns(k);
   RunJobs(impl_->pool(), down * Blocks(n, columns), [&](int64_t job, int) {
@@ -203,7 +337,7 @@ void Gemm::MultiplyTransposed(int64_t rows, int64_t k, int64_t n, ConstMatrix x,
   });
 }
 
-double MeasureGemmRate(int64_t m, int64_t k, int64_t n, ThreadPool& pool, double seconds) {
+double MeasureGemmRate(int64_t m, int64_t k, int64_t n, ThreadPool& pool, double seconds, Precision precision) {
   const auto uniform = [](int64_t count, uint64_t stream) {
     CounterRandom random(1, stream);
     std::vector<float> values(static_cast<size_t>(count));
@@ -213,7 +347,7 @@ double MeasureGemmRate(int64_t m, int64_t k, int64_t n, ThreadPool& pool, double
   const std::vector<float> x = uniform(m * k, 0);
   const std::vector<float> w = uniform(k * n, 1);
   std::vector<float> y(static_cast<size_t>(m * n));
-  PackedWeights packed(k, n, PackedWeights::Forms::kForward);
+  PackedWeights packed(k, n, PackedWeights::Forms::kForward, precision);
   packed.Pack(w.data(), n);
   Gemm gemm(pool);
   const auto run = [&] { gemm.Multiply(m, {x.data(), k}, packed, false, nullptr, false, {y.data(), n}); };

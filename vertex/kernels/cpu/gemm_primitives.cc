@@ -8,6 +8,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/random.h"
+#include "vertex/kernels/cpu/bf16.h"
 
 namespace cavs::cpu {
 namespace {
@@ -16,10 +17,31 @@ using Descriptor = dnnl::memory::desc;
 
 constexpr auto kFloat = dnnl::memory::data_type::f32;
 
-Descriptor RowMajor(int64_t rows, int64_t columns, int64_t ld) { return {{rows, columns}, kFloat, {ld, 1}}; }
+Descriptor RowMajor(int64_t rows, int64_t columns, int64_t ld, dnnl::memory::data_type type = kFloat) {
+  return {{rows, columns}, type, {ld, 1}};
+}
+
+dnnl::memory::data_type OperandType(Precision precision) {
+  return precision == Precision::kBf16 ? dnnl::memory::data_type::bf16 : kFloat;
+}
+
+// oneDNN's name of the panels of bf16.h.
+dnnl::memory::format_tag PanelTag(int64_t n) {
+  using Tag = dnnl::memory::format_tag;
+  switch (PanelWidth(n)) {
+    case 16:
+      return Tag::BA16a16b2a;
+    case 32:
+      return Tag::BA16a32b2a;
+    case 48:
+      return Tag::BA16a48b2a;
+    default:
+      return Tag::BA16a64b2a;
+  }
+}
 
 // oneDNN never writes through its inputs, but its handles are not const.
-void* Handle(const float* data) { return const_cast<float*>(data); }
+void* Handle(const void* data) { return const_cast<void*>(data); }
 
 void SetHandle(const dnnl::memory& memory, void* data) {
   dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(memory.get(), data), "could not set a memory handle");
@@ -37,7 +59,7 @@ dnnl::primitive_attr Attributes(bool accumulate) {
 }
 
 uint64_t Hash(const MatmulKey& key) {
-  uint64_t hash = (key.bias ? 1u : 0u) | (key.accumulate ? 2u : 0u);
+  uint64_t hash = (key.bias ? 1u : 0u) | (key.accumulate ? 2u : 0u) | (key.precision == Precision::kBf16 ? 4u : 0u);
   for (const int64_t part : {key.m, key.k, key.n, key.lda, key.ldc}) {
     hash = (std::rotl(hash, 23) ^ static_cast<uint64_t>(part)) * kGoldenGamma;
   }
@@ -54,7 +76,8 @@ SingleOpenMpThread::~SingleOpenMpThread() {
   if (saved_ != 1) omp_set_num_threads(saved_);
 }
 
-Descriptor PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n) {
+Descriptor PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n, Precision precision) {
+  if (precision == Precision::kBf16) return {{k, n}, dnnl::memory::data_type::bf16, PanelTag(n)};
   constexpr int64_t kRows = 64;
   const Descriptor any({k, n}, kFloat, dnnl::memory::format_tag::any);
   const dnnl::matmul::desc matmul(RowMajor(kRows, k, k), any, RowMajor(kRows, n, n));
@@ -71,8 +94,8 @@ void* Scratch::Reserve(size_t bytes) {
 }
 
 Matmul::Matmul(const dnnl::engine& engine, const MatmulKey& key) {
-  const Descriptor a = RowMajor(key.m, key.k, key.lda);
-  const Descriptor b = PackedDescriptor(engine, key.k, key.n);
+  const Descriptor a = RowMajor(key.m, key.k, key.lda, OperandType(key.precision));
+  const Descriptor b = PackedDescriptor(engine, key.k, key.n, key.precision);
   const Descriptor c = RowMajor(key.m, key.n, key.ldc);
   const Descriptor bias = key.bias ? RowMajor(1, key.n, key.n) : Descriptor();
   const dnnl::matmul::desc matmul = key.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
@@ -87,7 +110,7 @@ Matmul::Matmul(const dnnl::engine& engine, const MatmulKey& key) {
 }
 
 // The C interface takes its arguments as an array; the C++ one would fill a hash map on every call.
-void Matmul::Execute(const dnnl::stream& stream, Scratch& scratch, const float* a, const float* b, const float* bias,
+void Matmul::Execute(const dnnl::stream& stream, Scratch& scratch, const void* a, const void* b, const float* bias,
                      float* c) const {
   SetHandle(a_, Handle(a));
   SetHandle(b_, Handle(b));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hwy/aligned_allocator.h"
+#include "vertex/precision.h"
 
 namespace cavs::cpu {
 
@@ -25,7 +26,7 @@ class SingleOpenMpThread {
 };
 
 // Everything that a product C [m, n] = A [m, k] * packed B [k, n] depends on but its data. Leading dimensions count
-// floats.
+// elements. With kBf16 A and B are bf16 as vertex/kernels/cpu/bf16.h lays them out, and k a multiple of kBf16Terms.
 struct MatmulKey {
   int64_t m = 0;
   int64_t k = 0;
@@ -34,18 +35,24 @@ struct MatmulKey {
   int64_t ldc = 0;
   bool bias = false;
   bool accumulate = false;
+  Precision precision = Precision::kFp32;
 
   bool operator==(const MatmulKey&) const = default;
 };
 
 // How B [k, n] should be laid out to be multiplied fastest, for any m.
-dnnl::memory::desc PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n);
+dnnl::memory::desc PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n, Precision precision);
 
 // A buffer that only grows.
 class Scratch {
  public:
   // At least `bytes` bytes aligned to a cache line; the last answer is no longer valid after a larger one.
   void* Reserve(size_t bytes);
+  // The same for `count` numbers.
+  template <typename T>
+  T* Elements(int64_t count) {
+    return static_cast<T*>(Reserve(static_cast<size_t>(count) * sizeof(T)));
+  }
 
  private:
   size_t size_ = 0;
@@ -58,7 +65,7 @@ class Matmul {
   Matmul(const dnnl::engine& engine, const MatmulKey& key);
 
   // C = A * B + bias, or C += with key.accumulate; `bias` [n] is read with key.bias only.
-  void Execute(const dnnl::stream& stream, Scratch& scratch, const float* a, const float* b, const float* bias,
+  void Execute(const dnnl::stream& stream, Scratch& scratch, const void* a, const void* b, const float* bias,
                float* c) const;
 
  private:
