@@ -57,7 +57,7 @@ const Model::Compiled& Model::compiled() const {
                        ids ? static_cast<int32_t>(column.limit) : 0});
   }
   result->columns = MakeColumns(std::move(columns));
-  result->parameters = std::make_unique<ParameterStore>(result->written.signature, options_.seed);
+  result->parameters = std::make_unique<ParameterStore>(result->written.signature, options_.seed, options_.precision);
   for (const int32_t parameter : result->inference->multiplied()) result->parameters->RequestPacked(parameter);
   compiled_ = std::move(result);
   return *compiled_;

@@ -25,6 +25,9 @@ namespace cavs {
 struct ModelOptions {
   uint64_t seed = 1;  // of the initial values
   PassOptions passes;
+  // Of products with parameters and of their gradients, in every Session. In bf16 minibatches too small to pack
+  // parameters for multiply in f32. The first use throws std::invalid_argument where the processor has no bf16.
+  Precision precision = Precision::kFp32;
 };
 
 class Model {

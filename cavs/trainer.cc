@@ -141,6 +141,13 @@ void Trainer::Resume(const Dataset& train, const TrainerCallbacks& callbacks) {
   }
 }
 
+void Trainer::RequireSomeStep() const {
+  const EpochReport& report = state_.current;
+  if (report.skipped == 0 || report.skipped < report.steps) return;
+  throw NonFiniteError(fmt::format("[train] expected a minibatch with finite numbers in epoch {}, got {}, all skipped",
+                                   report.epoch, report.steps));
+}
+
 bool Trainer::RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks) {
   const std::vector<int32_t> order = OrderOf(state_.current.epoch, train.size(), options_);
   while (state_.position < train.size()) {
@@ -231,6 +238,7 @@ bool Trainer::IsBest(const EpochReport& report, const Dataset* dev) const {
 }
 
 void Trainer::EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks) {
+  RequireSomeStep();
   EpochReport& report = state_.current;
   if (report.predictions > 0) report.train_loss = state_.loss_sum / static_cast<double>(report.predictions);
   Evaluation evaluation;

@@ -81,9 +81,9 @@ class Trainer {
 
   // Trains until `epochs` are done; called once. `dev` may be null; then the lowest training loss is the best. An epoch
   // is better if the first figure of its task (MetricsOf) is better on `dev`, or equal and the dev loss lower; losses
-  // that are not finite are never the best. Throws NonFiniteError (OnNan::kStop), std::invalid_argument when the data
-  // have no label or a resumed run differs, FileError when a file cannot be written or read, OutOfMemory at the memory
-  // limit.
+  // that are not finite are never the best. Throws NonFiniteError (OnNan::kStop, or an epoch that OnNan::kSkip skipped
+  // as a whole), std::invalid_argument when the data have no label or a resumed run differs, FileError when a file
+  // cannot be written or read, OutOfMemory at the memory limit.
   TrainingResult Run(const Dataset& train, const Dataset* dev = nullptr, const TrainerCallbacks& callbacks = {});
 
   Session& session() { return session_; }
@@ -93,6 +93,8 @@ class Trainer {
   void Resume(const Dataset& train, const TrainerCallbacks& callbacks);
   // Trains to the end of the epoch; true when it was asked to stop before.
   bool RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks);
+  // Throws NonFiniteError when every minibatch of an epoch has been skipped.
+  void RequireSomeStep() const;
   void RunStep(const Dataset& train, std::span<const int32_t> order, const TrainerCallbacks& callbacks);
   void HandleNonFinite(const Dataset& train, double loss, const TrainerCallbacks& callbacks);
   std::string DescribeBadLoss(const Dataset& train, double loss);

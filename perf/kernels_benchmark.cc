@@ -27,6 +27,12 @@ void CountFlops(benchmark::State& state, double flops) {
 
 void CountFloats(benchmark::State& state, int64_t floats) { state.SetItemsProcessed(state.iterations() * floats); }
 
+bool Refused(benchmark::State& state, Precision precision) {
+  if (precision == Precision::kFp32 || HasFastBf16()) return false;
+  state.SkipWithError(kNoFastBf16.data());
+  return true;
+}
+
 // The operands of a product of [rows, k] with [k, n], of which a benchmark uses what it needs.
 struct Product {
   explicit Product(const benchmark::State& state)
@@ -45,17 +51,19 @@ struct Product {
   Gemm gemm{pool};
 };
 
-void TimeGemmPacked(benchmark::State& state) {
+void TimeGemmPacked(benchmark::State& state, Precision precision) {
+  if (Refused(state, precision)) return;
   Product p(state);
-  PackedWeights packed(p.k, p.n);
+  PackedWeights packed(p.k, p.n, PackedWeights::Forms::kForwardAndTransposed, precision);
   packed.Pack(p.w.data(), p.n);
   for (auto _ : state) p.gemm.Multiply(p.rows, {p.x.data(), p.k}, packed, false, nullptr, false, {p.y.data(), p.n});
   CountFlops(state, p.flops());
 }
 
-void TimeGemmPackedTransposed(benchmark::State& state) {
+void TimeGemmPackedTransposed(benchmark::State& state, Precision precision) {
+  if (Refused(state, precision)) return;
   Product p(state);
-  PackedWeights packed(p.k, p.n);
+  PackedWeights packed(p.k, p.n, PackedWeights::Forms::kForwardAndTransposed, precision);
   packed.Pack(p.w.data(), p.n);
   for (auto _ : state) p.gemm.Multiply(p.rows, {p.y.data(), p.n}, packed, true, nullptr, false, {p.x.data(), p.k});
   CountFlops(state, p.flops());
@@ -79,18 +87,21 @@ void TimeGemmPlainTransposed(benchmark::State& state) {
   CountFlops(state, p.flops());
 }
 
-void TimeGemmParameterGradient(benchmark::State& state) {
+void TimeGemmParameterGradient(benchmark::State& state, Precision precision) {
+  if (Refused(state, precision)) return;
   Product p(state);
   for (auto _ : state) {
-    p.gemm.MultiplyTransposed(p.rows, p.k, p.n, {p.x.data(), p.k}, {p.y.data(), p.n}, true, {p.w.data(), p.n});
+    p.gemm.MultiplyTransposed(p.rows, p.k, p.n, {p.x.data(), p.k}, {p.y.data(), p.n}, true, {p.w.data(), p.n},
+                              precision);
   }
   CountFlops(state, p.flops());
 }
 
-void TimePack(benchmark::State& state) {
+void TimePack(benchmark::State& state, Precision precision) {
+  if (Refused(state, precision)) return;
   const int64_t k = state.range(0), n = state.range(1);
   const std::vector<float> w = Uniform(k * n, 1);
-  PackedWeights packed(k, n);
+  PackedWeights packed(k, n, PackedWeights::Forms::kForwardAndTransposed, precision);
   for (auto _ : state) packed.Pack(w.data(), n);
   CountFloats(state, k * n);
 }
@@ -100,12 +111,16 @@ void Products(benchmark::internal::Benchmark* b) {
   for (const int64_t rows : {1, 4, 16, 64}) b->Args({rows, 128, 320});
 }
 
-BENCHMARK(TimeGemmPacked)->Apply(Products);
-BENCHMARK(TimeGemmPackedTransposed)->Apply(Products);
+BENCHMARK_CAPTURE(TimeGemmPacked, fp32, Precision::kFp32)->Apply(Products);
+BENCHMARK_CAPTURE(TimeGemmPacked, bf16, Precision::kBf16)->Apply(Products);
+BENCHMARK_CAPTURE(TimeGemmPackedTransposed, fp32, Precision::kFp32)->Apply(Products);
+BENCHMARK_CAPTURE(TimeGemmPackedTransposed, bf16, Precision::kBf16)->Apply(Products);
 BENCHMARK(TimeGemmPlain)->Apply(Products);
 BENCHMARK(TimeGemmPlainTransposed)->Apply(Products);
-BENCHMARK(TimeGemmParameterGradient)->Apply(Products);
-BENCHMARK(TimePack)->Args({512, 1280})->Args({128, 320});
+BENCHMARK_CAPTURE(TimeGemmParameterGradient, fp32, Precision::kFp32)->Apply(Products);
+BENCHMARK_CAPTURE(TimeGemmParameterGradient, bf16, Precision::kBf16)->Apply(Products);
+BENCHMARK_CAPTURE(TimePack, fp32, Precision::kFp32)->Args({512, 1280})->Args({128, 320});
+BENCHMARK_CAPTURE(TimePack, bf16, Precision::kBf16)->Args({512, 1280})->Args({128, 320});
 
 // One operator over dense rows that stay in the L2 cache.
 void TimeElementwise(benchmark::State& state, ElementwiseOp op) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -110,8 +111,8 @@ class ProgramBuilder {
   // Keeps a value over head rows for the caller.
   void AddOutput(std::string_view name, const Expression& value);
 
-  // The Program so far. Throws when a declared type has no function, and when two losses or outputs read pushes of
-  // different vertex types: the head has one set of rows.
+  // The Program so far. Throws when a declared type has no function, and when no vertex type pushes all that losses and
+  // outputs read: the head has a row for vertices of such types only.
   Program Build() const;
 
   // For the functions below and for the classes above.
@@ -128,10 +129,10 @@ class ProgramBuilder {
  private:
   friend class VertexType;
   void Define(int32_t type, const std::function<void(Vertex&)>& function);
-  // Push channels that a value of the head depends on, ascending.
-  std::vector<int32_t> ChannelsOf(ValueId value) const;
-  // Vertex types that push all of `channels`, by name.
-  std::vector<std::string> TypesThatPush(const std::vector<int32_t>& channels) const;
+  // Push channels that a value of the head depends on.
+  std::set<int32_t> ChannelsOf(ValueId value) const;
+  // Whether some vertex type pushes all of `channels`.
+  bool PushedTogether(const std::vector<int32_t>& channels) const;
   std::vector<int32_t> HeadChannels() const;
 
   Signature signature_;

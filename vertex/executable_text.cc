@@ -10,6 +10,11 @@ std::string_view OpNameOf(const Executable& executable, const Step& step) {
   return OpName(program.instructions[static_cast<size_t>(step.instruction)].op);
 }
 
+// A state and what is pushed may share a name.
+std::string ChannelText(const ChannelDeclaration& channel) {
+  return channel.kind == ChannelKind::kPush ? "pushed " + channel.name : channel.name;
+}
+
 std::string LocationText(const Executable& executable, const Location& location, int64_t width) {
   const Buffer& buffer = executable.buffers()[static_cast<size_t>(location.buffer)];
   std::string text = BufferName(executable, buffer);
@@ -48,9 +53,9 @@ std::string BufferName(const Executable& executable, const Buffer& buffer) {
     case BufferKind::kRows:
       return fmt::format("%{}", buffer.id);
     case BufferKind::kChannel:
-      return signature.channels[static_cast<size_t>(buffer.id)].name;
+      return ChannelText(signature.channels[static_cast<size_t>(buffer.id)]);
     case BufferKind::kChannelGradient:
-      return "d " + signature.channels[static_cast<size_t>(buffer.id)].name;
+      return "d " + ChannelText(signature.channels[static_cast<size_t>(buffer.id)]);
     case BufferKind::kParameter:
       return signature.parameters[static_cast<size_t>(buffer.id)].name;
     case BufferKind::kConstant:

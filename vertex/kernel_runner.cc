@@ -110,7 +110,7 @@ void KernelRunner::MatMulGrad(const BoundStep& bound, const RowRange& range) {
   counters_.flops += 2.0 * static_cast<double>(rows) * static_cast<double>(shape.width());
   gemm_.MultiplyTransposed(rows, shape.rows(), shape.columns(), AsConst(At(bound, range, left)),
                            AsConst(At(bound, range, 1 - left)), gradients_->touched(parameter),
-                           {gradients_->dense(parameter).data(), shape.columns()});
+                           {gradients_->dense(parameter).data(), shape.columns()}, parameters_->precision());
   gradients_->set_touched(parameter);
 }
 

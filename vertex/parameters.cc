@@ -56,8 +56,14 @@ void Initialize(const ParameterDeclaration& declaration, uint64_t seed, std::vec
 
 }  // namespace
 
-ParameterStore::ParameterStore(std::shared_ptr<const Signature> signature, uint64_t seed)
-    : signature_(std::move(signature)), values_(signature_->parameters.size()), packed_(signature_->parameters.size()) {
+ParameterStore::ParameterStore(std::shared_ptr<const Signature> signature, uint64_t seed, Precision precision)
+    : signature_(std::move(signature)),
+      precision_(precision),
+      values_(signature_->parameters.size()),
+      packed_(signature_->parameters.size()) {
+  if (precision == Precision::kBf16 && !cpu::HasFastBf16()) {
+    ThrowInvalid("precision", fmt::format("expected fp32, got bf16: {}", cpu::kNoFastBf16));
+  }
   for (size_t i = 0; i < values_.size(); ++i) {
     values_[i].resize(static_cast<size_t>(signature_->parameters[i].shape.width()));
     Initialize(signature_->parameters[i], seed, &values_[i]);
@@ -102,7 +108,10 @@ void ParameterStore::Pack() {
     Packed& packed = packed_[static_cast<size_t>(i)];
     if (!packed.requested || packed.current) continue;
     const Shape& shape = declaration(i).shape;
-    if (packed.weights == nullptr) packed.weights = std::make_unique<cpu::PackedWeights>(shape.rows(), shape.columns());
+    if (packed.weights == nullptr) {
+      packed.weights = std::make_unique<cpu::PackedWeights>(
+          shape.rows(), shape.columns(), cpu::PackedWeights::Forms::kForwardAndTransposed, precision_);
+    }
     packed.weights->Pack(values(i).data(), shape.columns());
     packed.current = true;
   }

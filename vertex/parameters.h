@@ -1,6 +1,7 @@
 // ParameterStore: the values of a model's parameters, and their packed forms for the GEMM.
 // Values are plain row-major f32, [rows, columns] as declared. Packed forms are derived: writers of values call
-// `Changed`, and whoever ends a writing step calls `Pack`; a run only ever reads them.
+// `Changed`, and whoever ends a writing step calls `Pack`; a run only ever reads them. Values are f32 in every
+// precision: with kBf16 packed forms are bf16, and products with parameters and their gradients round their operands.
 // Thread-safety: concurrent readers are safe; writing needs exclusive access.
 #pragma once
 
@@ -18,11 +19,13 @@ namespace cavs {
 class ParameterStore {
  public:
   // Initial values are drawn from (seed, parameter name, element).
-  ParameterStore(std::shared_ptr<const Signature> signature, uint64_t seed);
+  // Throws std::invalid_argument for kBf16 on a processor without it.
+  ParameterStore(std::shared_ptr<const Signature> signature, uint64_t seed, Precision precision = Precision::kFp32);
   ParameterStore(const ParameterStore&) = delete;
   ParameterStore& operator=(const ParameterStore&) = delete;
   ~ParameterStore();
 
+  Precision precision() const { return precision_; }
   int32_t count() const { return static_cast<int32_t>(values_.size()); }
   const ParameterDeclaration& declaration(int32_t parameter) const;
   // -1 when there is none of this name.
@@ -45,6 +48,7 @@ class ParameterStore {
 
  private:
   std::shared_ptr<const Signature> signature_;
+  Precision precision_;
   std::vector<std::vector<float>> values_;
   struct Packed;
   std::vector<Packed> packed_;

@@ -221,7 +221,7 @@ void ProgramBuilder::Define(int32_t type, const std::function<void(Vertex&)>& fu
   defined_[index] = true;
 }
 
-std::vector<int32_t> ProgramBuilder::ChannelsOf(ValueId value) const {
+std::set<int32_t> ProgramBuilder::ChannelsOf(ValueId value) const {
   std::set<ValueId> reached = {value};
   std::set<int32_t> channels;
   for (size_t i = head_.size(); i-- > 0;) {
@@ -230,41 +230,29 @@ std::vector<int32_t> ProgramBuilder::ChannelsOf(ValueId value) const {
     reached.insert(instruction.inputs.begin(), instruction.inputs.end());
     if (instruction.op == Op::kPushed) channels.insert(instruction.attributes.channel);
   }
-  return {channels.begin(), channels.end()};
+  return channels;
 }
 
-std::vector<std::string> ProgramBuilder::TypesThatPush(const std::vector<int32_t>& channels) const {
-  std::vector<std::string> types;
-  for (size_t type = 0; type < functions_.size(); ++type) {
-    const auto pushes = [&](int32_t channel) {
-      return std::any_of(functions_[type].begin(), functions_[type].end(), [&](const Instruction& instruction) {
+bool ProgramBuilder::PushedTogether(const std::vector<int32_t>& channels) const {
+  return std::any_of(functions_.begin(), functions_.end(), [&](const std::vector<Instruction>& function) {
+    return std::all_of(channels.begin(), channels.end(), [&](int32_t channel) {
+      return std::any_of(function.begin(), function.end(), [&](const Instruction& instruction) {
         return instruction.op == Op::kPush && instruction.attributes.channel == channel;
       });
-    };
-    if (std::all_of(channels.begin(), channels.end(), pushes)) types.push_back(signature_.types[type].name);
-  }
-  return types;
+    });
+  });
 }
 
 std::vector<int32_t> ProgramBuilder::HeadChannels() const {
-  std::vector<ValueId> results = losses_;
-  for (const NamedValue& output : outputs_) results.push_back(output.value);
   std::set<int32_t> channels;
-  std::vector<std::string> first_types;
-  for (const ValueId result : results) {
-    const std::vector<int32_t> own = ChannelsOf(result);
-    const std::vector<std::string> types = TypesThatPush(own);
-    channels.insert(own.begin(), own.end());
-    if (types.empty())
-      ThrowInvalid("build", "expected a vertex type that pushes all that a loss or output reads, got none");
-    if (first_types.empty()) first_types = types;
-    if (types != first_types) {
-      ThrowInvalid("build",
-                   fmt::format("expected all losses and outputs to read pushes of the same vertex types, got {} and {}",
-                               fmt::join(first_types, ", "), fmt::join(types, ", ")));
-    }
-  }
-  return {channels.begin(), channels.end()};
+  for (const ValueId loss : losses_) channels.merge(ChannelsOf(loss));
+  for (const NamedValue& output : outputs_) channels.merge(ChannelsOf(output.value));
+  std::vector<int32_t> result(channels.begin(), channels.end());
+  if (result.empty() || PushedTogether(result)) return result;
+  std::vector<std::string> names;
+  for (const int32_t channel : result) names.push_back(signature_.channels[static_cast<size_t>(channel)].name);
+  ThrowInvalid("build", fmt::format("expected a vertex type that pushes all that the head reads, {}; got none",
+                                    fmt::join(names, ", ")));
 }
 
 Program ProgramBuilder::Build() const {

@@ -122,7 +122,7 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
 }  // namespace
 
 void RunBench(Invocation& call) {
-  RequireWritableFile(call.flags.Text("metrics"));
+  RequireMetricsPlace(call.flags);
   const SessionOptions options = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -9,7 +12,7 @@
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/settings.h"
-#include "cavs/models/tree_models.h"
+#include "cavs/models/model_sizes.h"
 #include "graph/draw.h"
 
 namespace cavs {
@@ -32,39 +35,64 @@ std::vector<int64_t> CountRootLabels(const Corpus& corpus) {
   return counts;
 }
 
-nlohmann::ordered_json Fields(const Corpus& corpus, const Vocabulary& vocabulary, const Coverage& coverage) {
-  const ReaderStatistics& s = corpus.trees.statistics;
-  return {{"data", corpus.name},
-          {"trees", s.trees},
-          {"vertices", s.vertices},
-          {"leaves", s.leaves},
-          {"brackets", s.brackets},
-          {"max_depth", s.max_depth},
-          {"max_levels", s.max_levels},
-          {"max_leaves", s.max_leaves},
-          {"max_arity", s.max_arity},
-          {"labels", s.class_labels},
-          {"root_labels", CountRootLabels(corpus)},
-          {"collapsed_unary", s.collapsed_unary},
-          {"binarised", s.binarised},
-          {"dropped_tops", s.dropped_tops},
-          {"blank_lines", s.blank_lines},
-          {"vocabulary", vocabulary.size()},
-          {"words", coverage.tokens},
-          {"unknown_words", coverage.unknown_tokens},
-          {"distinct_words", coverage.types},
-          {"unknown_distinct_words", coverage.unknown_types}};
+// Labels that were read and are no classes; what binarising added has made-up ones.
+int64_t CountOtherLabels(const Corpus& corpus) {
+  int64_t tags = 0;
+  for (const Tree& tree : corpus.trees.trees) {
+    tags += std::count_if(tree.tag.begin(), tree.tag.end(), [](int32_t tag) { return tag != Tree::kNone; });
+  }
+  return tags > 0 ? tags - corpus.trees.statistics.binarised : 0;
 }
 
-void PrintCounts(const Corpus& corpus, std::string_view part, Output& out) {
+struct Scores {
+  int64_t count = 0;
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -std::numeric_limits<double>::infinity();
+  double sum = 0;
+  double mean() const { return sum / static_cast<double>(count); }
+};
+
+Scores SummarizeScores(const Corpus& corpus) {
+  Scores scores;
+  for (const double score : corpus.trees.scores) {
+    if (std::isnan(score)) continue;
+    ++scores.count;
+    scores.lowest = std::min(scores.lowest, score);
+    scores.highest = std::max(scores.highest, score);
+    scores.sum += score;
+  }
+  return scores;
+}
+
+nlohmann::ordered_json Fields(const Corpus& corpus, const Vocabulary& vocabulary, const Coverage& coverage) {
   const ReaderStatistics& s = corpus.trees.statistics;
-  out.Line("{} {}", part, corpus.name);
-  out.Line("  {} trees, {} vertices, {} leaves, {} with a class", s.trees, s.vertices, s.leaves, s.class_labels);
-  out.Line("  as read: {} brackets, depth {}, at most {} children", s.brackets, s.max_depth, s.max_arity);
-  out.Line("  as used: {} levels, at most {} leaves a tree", s.max_levels, s.max_leaves);
-  out.Line("  changed: {} unary brackets collapsed, {} vertices added by binarising, {} empty tops dropped",
-           s.collapsed_unary, s.binarised, s.dropped_tops);
-  out.Line("  skipped: {} blank lines", s.blank_lines);
+  nlohmann::ordered_json fields = {{"data", corpus.name},
+                                   {"trees", s.trees},
+                                   {"vertices", s.vertices},
+                                   {"leaves", s.leaves},
+                                   {"brackets", s.brackets},
+                                   {"max_depth", s.max_depth},
+                                   {"max_levels", s.max_levels},
+                                   {"max_leaves", s.max_leaves},
+                                   {"max_arity", s.max_arity},
+                                   {"labels", s.class_labels},
+                                   {"other_labels", CountOtherLabels(corpus)},
+                                   {"root_labels", CountRootLabels(corpus)},
+                                   {"collapsed_unary", s.collapsed_unary},
+                                   {"binarised", s.binarised},
+                                   {"dropped_tops", s.dropped_tops},
+                                   {"blank_lines", s.blank_lines},
+                                   {"unused_tokens", s.unused_tokens},
+                                   {"vocabulary", vocabulary.size()},
+                                   {"words", coverage.tokens},
+                                   {"unknown_words", coverage.unknown_tokens},
+                                   {"distinct_words", coverage.types},
+                                   {"unknown_distinct_words", coverage.unknown_types}};
+  if (TaskOf(corpus.format) == LearningTask::kSimilarity) fields["scores"] = SummarizeScores(corpus).count;
+  return fields;
+}
+
+void PrintRootClasses(const Corpus& corpus, Output& out) {
   const Majority majority = RootMajority(corpus.trees.trees);
   if (majority.total == 0) return out.Line("  no root has a class");
   std::string line = "  classes at the roots:";
@@ -73,6 +101,38 @@ void PrintCounts(const Corpus& corpus, std::string_view part, Output& out) {
     line += fmt::format("{} {} {}", label == 0 ? "" : ",", corpus.label_names[label], counts[label]);
   }
   out.Line("{}; the most frequent one {:.4f}", line, majority.rate());
+}
+
+void PrintTreeCounts(const Corpus& corpus, Output& out) {
+  const ReaderStatistics& s = corpus.trees.statistics;
+  out.Line("  {} trees, {} vertices, {} leaves, {} with a class", s.trees, s.vertices, s.leaves, s.class_labels);
+  if (const int64_t others = CountOtherLabels(corpus); others > 0) {
+    out.Line("  labels that are not classes: {}", others);
+  }
+  out.Line("  as read: {} brackets, depth {}, at most {} children", s.brackets, s.max_depth, s.max_arity);
+  out.Line("  as used: {} levels, at most {} leaves a tree", s.max_levels, s.max_leaves);
+  out.Line("  changed: {} unary brackets collapsed, {} vertices added by binarising, {} empty tops dropped",
+           s.collapsed_unary, s.binarised, s.dropped_tops);
+}
+
+void PrintCounts(const Corpus& corpus, std::string_view part, Output& out) {
+  const ReaderStatistics& s = corpus.trees.statistics;
+  const LearningTask task = TaskOf(corpus.format);
+  out.Line("{} {}", part, corpus.name);
+  if (task == LearningTask::kTreeClasses) {
+    PrintTreeCounts(corpus, out);
+  } else {
+    const std::string_view examples = Describe(task).examples;
+    out.Line("  {} {}, {} words, at most {} in one of them", s.trees, examples, s.leaves, s.max_leaves);
+    out.Line("  depth {}, at most {} children", s.max_levels, s.max_arity);
+  }
+  out.Line("  skipped: {} blank lines, {} tokens outside of trees", s.blank_lines, s.unused_tokens);
+  if (task == LearningTask::kTreeClasses) PrintRootClasses(corpus, out);
+  if (task != LearningTask::kSimilarity) return;
+  const Scores scores = SummarizeScores(corpus);
+  if (scores.count == 0) return out.Line("  no pair has a score");
+  out.Line("  scores of {} pairs: {:.2f} to {:.2f}, {:.3f} on average", scores.count, scores.lowest, scores.highest,
+           scores.mean());
 }
 
 // The first graph as models see it. Its shape needs a model; the widths of that are of no account.
@@ -85,13 +145,13 @@ void DrawFirst(Corpus corpus, Vocabulary vocabulary, Output& out) {
   const Dataset data = MakeDataset(corpus, trained.vocabulary, *trained.model);
   const InputGraph& graph = data.graphs.front();
   const std::vector<std::string> words = trained.vocabulary.words();
-  const std::array<std::string, 2> types = {"leaf", "node"};
+  std::vector<std::string> types;
+  for (const TypeDeclaration& type : trained.model->program().signature->types) types.push_back(type.name);
   const int word_column = graph.columns().Find(kWordColumn);
   DrawOptions options;
   options.type_names = types;
   options.id_text = [&](int column, int32_t id) {
-    if (column == word_column) return words[static_cast<size_t>(id)];
-    return corpus.label_names[static_cast<size_t>(id)];
+    return (column == word_column ? words : trained.config.label_names)[static_cast<size_t>(id)];
   };
   out.Line("the first graph of {}:", corpus.name);
   out.Write(Draw(graph, options));
@@ -101,7 +161,7 @@ void DrawFirst(Corpus corpus, Vocabulary vocabulary, Output& out) {
 
 void RunCheck(Invocation& call) {
   const FlagValues& flags = call.flags;
-  RequireWritableFile(flags.Text("metrics"));
+  RequireMetricsPlace(flags);
   std::vector<std::pair<Part, Corpus>> corpora;
   int64_t training = 0;
   for (const Part& part : kParts) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cavs/base/error.h"
+#include "cavs/corpus.h"
 #include "cavs/text.h"
 
 namespace cavs {
@@ -206,6 +207,20 @@ void ApplyDependentDefaults(FlagValues& values) {
   }
 }
 
+void ApplyCommandDefaults(FlagValues& values, SubCommand command) {
+  for (const CommandDefault& rule : CommandDefaults()) {
+    if (rule.command == command) values.SetDefault(FlagNamed(rule.flag), rule.initial);
+  }
+}
+
+// Without --model, the data say which task there is to learn, and the task has a model.
+void ApplyModelOfTask(FlagValues& values, const SubCommandSpec& command) {
+  const FlagSpec& model = FlagNamed("model");
+  if (!IsUsedBy(model, command.command)) return;
+  const std::string& data = values.Text(command.command == SubCommand::kTrain ? "train" : "data");
+  values.SetDefault(model, Describe(TaskOf(ParseDataSource(data).format)).default_model);
+}
+
 void RequireFlags(const FlagValues& values, const SubCommandSpec& command) {
   for (const std::string_view alternatives : command.needs) {
     const std::vector<std::string_view> names = SplitText(alternatives, '|');
@@ -259,7 +274,9 @@ CommandLine ParseCommandLine(std::span<const std::string> words) {
   RefuseUnusedFlags(result.flags, *result.command);
   result.data_flag = UniteData(result.flags, result.command->command);
   ApplyDependentDefaults(result.flags);
+  ApplyCommandDefaults(result.flags, result.command->command);
   RequireFlags(result.flags, *result.command);
+  ApplyModelOfTask(result.flags, *result.command);
   RefuseBadCompany(result.flags);
   return result;
 }

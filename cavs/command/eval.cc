@@ -13,7 +13,7 @@
 namespace cavs {
 
 void RunEval(Invocation& call) {
-  RequireWritableFile(call.flags.Text("metrics"));
+  RequireMetricsPlace(call.flags);
   const SessionOptions session = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   RequireLabels(task.data);
@@ -23,16 +23,16 @@ void RunEval(Invocation& call) {
   call.out.Line("{}", DescribeCoverage(task.data.coverage, "data"));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
-  progress.Begin("evaluating", task.data.size(), "trees");
+  progress.Begin("evaluating", task.data.size(), std::string(Describe(task.data.task).examples));
   Evaluator evaluator(*task.trained.model, session);
   const Evaluation evaluation = evaluator.Evaluate(task.data, call.flags.Int("batch_size"), [&](int64_t done) {
     EndIfInterrupted(call.interrupt);
     progress.Update(done);
   });
   progress.End();
-  call.out.Line("{}", DescribeEvaluation(evaluation));
+  call.out.Line("{}", DescribeEvaluation(evaluation, task.data.task));
   if (!evaluation.groups.empty()) call.out.Line("{}", DescribeGroups(evaluation.groups, task.data.group_name));
-  nlohmann::ordered_json fields = EvaluationFields(evaluation);
+  nlohmann::ordered_json fields = EvaluationFields(evaluation, task.data.task);
   fields["model"] = call.flags.Text("load");
   metrics.Write("eval", fields);
 }

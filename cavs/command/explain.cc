@@ -73,7 +73,7 @@ int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, in
 }  // namespace
 
 void RunExplain(Invocation& call) {
-  RequireWritableFile(call.flags.Text("metrics"));
+  RequireMetricsPlace(call.flags);
   const SessionOptions options = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   Model& model = *task.trained.model;

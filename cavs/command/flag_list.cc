@@ -1,8 +1,11 @@
 // The flags themselves; flag_table.cc holds the rest of the table and the look-ups.
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "cavs/command/flag_table.h"
+#include "cavs/models/ready_models.h"
 
 namespace cavs {
 namespace {
@@ -38,10 +41,10 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .type = FlagType::kChoice,
      .used_by = kBuild,
      .group = kModelGroup,
-     .initial = "tree_lstm",
+     .initial = "",
      .value = "NAME",
      .help = "The vertex function. A model that --load reads brings its own.",
-     .choices = "tree_lstm|tree_rnn|tree_fc"},
+     .initial_note = "the first one for the data's task"},
     {.name = "hidden",
      .type = FlagType::kInt,
      .used_by = kBuild,
@@ -60,6 +63,15 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .help = "Width of a word's vector.",
      .unit = "floats",
      .range = kWidth},
+    {.name = "layers",
+     .type = FlagType::kInt,
+     .used_by = kBuild,
+     .group = kModelGroup,
+     .initial = "1",
+     .value = "N",
+     .help = "Layers on top of each other, of models that stack them (lstm_lm).",
+     .unit = "layers",
+     .range = {.low = 1, .high = 1024}},
     {.name = "dropout",
      .type = FlagType::kDouble,
      .used_by = kBuild,
@@ -74,7 +86,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kModelGroup,
      .initial = "mean",
      .value = "HOW",
-     .help = "Cross-entropy at every labelled vertex, summed; 'mean' divides by the graphs of the minibatch.",
+     .help = "The losses of all labelled vertices, summed; 'mean' divides by the graphs of the minibatch.",
      .choices = "mean|sum"},
 
     {.name = "data",
@@ -293,7 +305,9 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "0",
      .value = "SIZE",
-     .help = "Most memory for tensors, as 512MiB, 2GiB or 1500MB.",
+     .help =
+         "Most memory for what a minibatch computes (activations and their gradients, not parameters), as 512MiB, 2GiB "
+         "or 1500MB.",
      .unit = "bytes unless a unit follows",
      .zero_means = "no limit"},
     {.name = "hoisting",
@@ -362,7 +376,9 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kFilesGroup,
      .initial = "",
      .value = "FILE",
-     .help = "Numbers for machines, as JSON lines; appended to when a run resumes."},
+     .help =
+         "Numbers for machines, as JSON lines. A new run replaces an earlier metrics file, one that resumes appends to "
+         "it; any other file is left alone."},
     {.name = "tolerance",
      .type = FlagType::kDouble,
      .used_by = kVerify,
@@ -401,9 +417,37 @@ constexpr std::array kDependentDefaults = std::to_array<DependentDefault>({
     {"lr", "optimizer", "adam", "0.001"},
 });
 
+constexpr std::array kCommandDefaults = std::to_array<CommandDefault>({
+    {"max_examples", SubCommand::kVerify, "32"},
+});
+
+// "tree_lstm|tree_rnn|...".
+std::string ModelChoices() {
+  std::string choices;
+  for (const ReadyModel& model : ReadyModels()) {
+    if (!choices.empty()) choices += '|';
+    choices += model.name;
+  }
+  return choices;
+}
+
+std::vector<FlagSpec> MakeFlags(std::string_view models) {
+  std::vector<FlagSpec> flags(kFlags.begin(), kFlags.end());
+  for (FlagSpec& flag : flags) {
+    if (flag.name == "model") flag.choices = models;
+  }
+  return flags;
+}
+
 }  // namespace
 
-std::span<const FlagSpec> Flags() { return kFlags; }
+std::span<const FlagSpec> Flags() {
+  static const std::string models = ModelChoices();
+  static const std::vector<FlagSpec> flags = MakeFlags(models);
+  return flags;
+}
+
 std::span<const DependentDefault> DependentDefaults() { return kDependentDefaults; }
+std::span<const CommandDefault> CommandDefaults() { return kCommandDefaults; }
 
 }  // namespace cavs

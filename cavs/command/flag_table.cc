@@ -51,6 +51,11 @@ constexpr std::array kDataFormats = std::to_array<DataFormat>({
     {"listops", "listops:generate makes expressions from --seed, listops:FILE reads them, one a line"},
     {"sst", "one binary tree a line, a label from 0 to 4 at every vertex: (3 (2 not) (1 bad))"},
     {"tree", "bracketed trees with any label or none, over several lines if need be: (S (NP you) (VP run))"},
+    {"lm", "one sentence a line, words between blanks; at each word the model predicts the next one"},
+    {"treelstm", "a folder of pairs of dependency trees: a.toks, a.parents, b.toks, b.parents, and scores in sim.txt"},
+    {"sick",
+     "the folder of the SICK data: SICK_train.txt, SICK_trial.txt (dev), SICK_test_annotated.txt, and the trees of "
+     "each part in the form of treelstm in train, dev and test"},
 });
 
 template <typename Spec>

@@ -1,7 +1,8 @@
 // The table of everything that the command line of `cavs` may hold: sub-commands and flags. The parser, the help text
 // and the hand-over to gflags all follow this table, so none of them can disagree with it.
 //
-// The tables are constants: views into them stay valid for the whole run and are safe to read from any thread.
+// The tables are made once and never changed: views into them stay valid for the whole run and are safe to read from
+// any thread.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +59,8 @@ struct FlagSpec {
   std::string_view choices = {};       // "a|b|c"
   std::string_view choices_note = {};  // added to the message that refuses another choice
   Range range = {};
-  std::string_view zero_means = {};  // what 0 stands for in the help, where it is no number
+  std::string_view zero_means = {};    // what 0 stands for in the help, where it is no number
+  std::string_view initial_note = {};  // the default in words, where it depends on the data
 };
 
 // A default that depends on another flag: `flag` starts as `initial` where `depends_on` is `value`.
@@ -66,6 +68,13 @@ struct DependentDefault {
   std::string_view flag;
   std::string_view depends_on;
   std::string_view value;
+  std::string_view initial;
+};
+
+// A default that one sub-command has for itself.
+struct CommandDefault {
+  std::string_view flag;
+  SubCommand command;
   std::string_view initial;
 };
 
@@ -77,6 +86,7 @@ struct DataFormat {
 std::span<const SubCommandSpec> SubCommands();
 std::span<const FlagSpec> Flags();
 std::span<const DependentDefault> DependentDefaults();
+std::span<const CommandDefault> CommandDefaults();
 std::span<const DataFormat> DataFormats();
 
 const SubCommandSpec& Describe(SubCommand command);

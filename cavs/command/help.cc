@@ -35,24 +35,31 @@ void AppendWrapped(std::string& out, std::string_view first, std::string_view te
   out += line + '\n';
 }
 
-std::string Default(const FlagSpec& flag) {
+// `command` is null where the help is about all of them.
+std::string Default(const FlagSpec& flag, const SubCommandSpec* command) {
+  if (!flag.initial_note.empty()) return std::string(flag.initial_note);
   if (flag.initial.empty()) return "none";
   std::string text(flag.initial);
   for (const DependentDefault& rule : DependentDefaults()) {
     if (rule.flag == flag.name) text += fmt::format(", with --{}={} {}", rule.depends_on, rule.value, rule.initial);
   }
+  for (const CommandDefault& rule : CommandDefaults()) {
+    if (rule.flag != flag.name) continue;
+    if (command == nullptr) text += fmt::format(", of {} {}", Describe(rule.command).name, rule.initial);
+    if (command != nullptr && command->command == rule.command) text = rule.initial;
+  }
   return text;
 }
 
 // "[graphs; default 25]"
-std::string Facts(const FlagSpec& flag) {
+std::string Facts(const FlagSpec& flag, const SubCommandSpec* command) {
   std::vector<std::string> facts;
   if (!flag.choices.empty()) {
     facts.push_back(fmt::format("{}", fmt::join(SplitText(flag.choices, '|'), ", ")));
   }
   if (!flag.unit.empty()) facts.emplace_back(flag.unit);
   if (!flag.zero_means.empty()) facts.push_back(fmt::format("0: {}", flag.zero_means));
-  facts.push_back(fmt::format("default {}", Default(flag)));
+  facts.push_back(fmt::format("default {}", Default(flag, command)));
   return fmt::format("[{}]", fmt::join(facts, "; "));
 }
 
@@ -67,7 +74,7 @@ void AppendFlags(std::string& out, const SubCommandSpec* command) {
     if (command != nullptr && !IsUsedBy(flag, command->command)) continue;
     if (flag.group != group) out += fmt::format("\n{}:\n", flag.group);
     group = flag.group;
-    std::string text = fmt::format("{} {}", flag.help, Facts(flag));
+    std::string text = fmt::format("{} {}", flag.help, Facts(flag, command));
     const std::vector<std::string_view> users = UsersOf(flag);
     if (command == nullptr && users.size() < SubCommands().size()) {
       text += fmt::format(" ({})", fmt::join(users, ", "));

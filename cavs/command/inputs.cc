@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
 #include "cavs/command/settings.h"
+#include "cavs/models/model_sizes.h"
 
 namespace cavs {
 namespace {
@@ -26,6 +28,7 @@ void AdoptAll(FlagValues* flags, const ModelConfig& config, const std::string& f
   Adopt(flags, "model", config.model, file);
   Adopt(flags, "hidden", fmt::format("{}", config.hidden), file);
   Adopt(flags, "embed", fmt::format("{}", config.embed), file);
+  Adopt(flags, "layers", fmt::format("{}", config.layers), file);
   Adopt(flags, "dropout", fmt::format("{}", config.dropout), file);
   if (config.binarize != Binarize::kKeep) {
     Adopt(flags, "binarize", config.binarize == Binarize::kLeft ? "left" : "right", file);
@@ -37,6 +40,17 @@ void AdoptAll(FlagValues* flags, const ModelConfig& config, const std::string& f
   }
   // A loaded model may go on with other draws than those that made it.
   flags->SetDefault(*FindFlag("seed"), fmt::format("{}", config.seed));
+}
+
+// Whether the graph says what is to be learnt at some vertex.
+bool HasAnswer(const InputGraph& graph) {
+  for (const std::string_view name : {kLabelColumn, kTargetColumn}) {
+    const int column = graph.columns().Find(name);
+    if (column == kNone) continue;
+    const std::span<const int32_t> ids = graph.ids(column);
+    if (std::any_of(ids.begin(), ids.end(), [](int32_t id) { return id != kNone; })) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -72,6 +86,7 @@ TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags) {
   config.model = flags.Text("model");
   config.hidden = flags.Int("hidden");
   config.embed = flags.Int("embed");
+  config.layers = flags.Int("layers");
   config.dropout = flags.Double("dropout");
   config.binarize = ParseBinarize(flags.Text("binarize"));
   config.unary = ParseUnary(flags.Text("unary"));
@@ -80,8 +95,10 @@ TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags) {
 }
 
 void RequireLabels(const Dataset& data) {
-  if (data.statistics.class_labels > 0) return;
-  ThrowInvalid(data.name, "expected vertices with a class as label, got none; only predict needs no labels");
+  if (std::any_of(data.graphs.begin(), data.graphs.end(), HasAnswer)) return;
+  const bool scores = data.task == LearningTask::kSimilarity;
+  ThrowInvalid(data.name, fmt::format("expected {}, got none; only predict needs no labels",
+                                      scores ? "pairs with a score" : "vertices with a class as label"));
 }
 
 ModelAndData ReadModelAndData(Invocation& call) {

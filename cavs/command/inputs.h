@@ -24,7 +24,7 @@ CorpusOptions ReadingFrom(const FlagValues& flags, const ModelConfig& config, Da
 // A model with initial values for training on `corpus`.
 TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags);
 
-// Throws std::invalid_argument unless some vertex has a class as label.
+// Throws std::invalid_argument unless some example has a class or a score to be learnt.
 void RequireLabels(const Dataset& data);
 
 struct ModelAndData {

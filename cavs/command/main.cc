@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -17,6 +16,7 @@
 #include "cavs/command/commands.h"
 #include "cavs/command/gflags_registry.h"
 #include "cavs/command/help.h"
+#include "cavs/command/output.h"
 #include "cavs/version.h"
 
 namespace cavs {
@@ -25,7 +25,7 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
-void SayOnStderr(std::string_view text) { fmt::print(stderr, "{}\n", text); }
+void SayOnStderr(std::string_view text) { WriteStderr(fmt::format("{}\n", text)); }
 
 // Which part of drawn data is meant where a sub-command reads one data set.
 DataPart PartOf(const CommandLine& line) {
@@ -98,6 +98,9 @@ void EndIfInterrupted(const Interrupt& interrupt) {
 }  // namespace cavs
 
 int main(int argc, char** argv) {
+  cavs::OccupyStandardStreams();
+  // A reader that has gone and a limit on the size of files are errors of `write`, which know better what to say.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   return cavs::ExitCodeOf(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -14,12 +16,26 @@
 namespace cavs {
 namespace {
 
+// What every line begins with.
+constexpr std::string_view kBegin = R"({"event":)";
+
 [[noreturn]] void Fail(const std::string& path) {
   const std::string reason = std::generic_category().message(errno);
   throw FileError(path, fmt::format("expected a file for metrics that can be written, got: {}", reason));
 }
 
 }  // namespace
+
+bool MayHoldMetrics(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored) || std::filesystem::file_size(path, ignored) == 0) return true;
+  std::string first(kBegin.size(), ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(first.data(), std::ssize(first));
+  first.resize(static_cast<size_t>(file.gcount()));
+  // A run that was killed may have left less than a line. A file that cannot be read may hold anything.
+  return !first.empty() && kBegin.starts_with(first);
+}
 
 MetricsWriter::MetricsWriter(const std::string& path, bool append) : path_(path) {
   if (path_.empty()) return;

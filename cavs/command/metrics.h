@@ -10,6 +10,10 @@
 
 namespace cavs {
 
+// Whether a writer may replace or continue what is at `path`: nothing, an empty file, a file that begins as metrics do,
+// or no regular file.
+bool MayHoldMetrics(const std::string& path);
+
 class MetricsWriter {
  public:
   // Opens the file, so that a bad path is found before anything is computed: throws FileError. `append` keeps the lines

@@ -1,5 +1,6 @@
 #include "cavs/command/output.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -47,6 +48,23 @@ void Output::Flush() {
                                           std::generic_category().message(reason)));
   }
   buffer_.clear();
+}
+
+void WriteStderr(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void OccupyStandardStreams() noexcept {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest free number is `stream`. For reading only, so that results written to it are not lost in silence.
+    if (open("/dev/null", O_RDONLY) < 0) return;
+  }
 }
 
 }  // namespace cavs

@@ -43,4 +43,11 @@ class Output {
   std::string buffer_;
 };
 
+// Writes to stderr as far as that is possible: a message that nobody can read is no reason to fail. Any thread.
+void WriteStderr(std::string_view text) noexcept;
+
+// Opens /dev/null in place of each standard stream that the caller has closed. Otherwise the next file that is opened
+// would take its number, and messages would be written into that file. Called once, before any file is opened.
+void OccupyStandardStreams() noexcept;
+
 }  // namespace cavs

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cavs/base/stop_watch.h"
@@ -16,36 +17,73 @@ namespace {
 // Ends the run early: nobody reads what it writes.
 struct NobodyReads {};
 
-std::string ToLine(const Prediction& prediction, const std::vector<std::string>& label_names) {
+nlohmann::ordered_json ClassFields(const Prediction& prediction, const std::vector<std::string>& label_names) {
   const VertexPrediction& root = prediction.root;
   const auto predicted = static_cast<size_t>(root.predicted);
-  const nlohmann::ordered_json line = {{"example", prediction.example},
-                                       {"class", root.predicted},
-                                       {"label", label_names[predicted]},
-                                       {"probability", root.probabilities[predicted]},
-                                       {"probabilities", root.probabilities}};
+  return {{"class", root.predicted},
+          {"label", label_names[predicted]},
+          {"probability", root.probabilities[predicted]},
+          {"probabilities", root.probabilities}};
+}
+
+// How well the model foresees the sentence: ln p of each word behind those before it, and of the end.
+nlohmann::ordered_json SentenceFields(const Prediction& prediction) {
+  std::vector<double> logs;
+  double sum = 0;
+  for (const VertexPrediction& vertex : prediction.vertices) {
+    sum += logs.emplace_back(std::log(vertex.probabilities[static_cast<size_t>(vertex.label)]));
+  }
+  const auto tokens = std::ssize(logs);
+  return {{"tokens", tokens},
+          {"log_probability", sum},
+          {"perplexity", std::exp(-sum / static_cast<double>(tokens))},
+          {"log_probabilities", logs}};
+}
+
+nlohmann::ordered_json PairFields(const Prediction& prediction) {
+  const VertexPrediction& pair = prediction.root;
+  nlohmann::ordered_json fields = {{"score", pair.score}};
+  // Made of a distribution in single precision: no score of a file has this many digits.
+  if (!std::isnan(pair.true_score)) fields["true_score"] = std::round(pair.true_score * 1e6) / 1e6;
+  fields["probabilities"] = pair.probabilities;
+  return fields;
+}
+
+std::string ToLine(const Prediction& prediction, const ModelAndData& task) {
+  nlohmann::ordered_json line = {{"example", prediction.example}};
+  switch (task.data.task) {
+    case LearningTask::kTreeClasses:
+      line.update(ClassFields(prediction, task.trained.config.label_names));
+      break;
+    case LearningTask::kNextWord:
+      line.update(SentenceFields(prediction));
+      break;
+    case LearningTask::kSimilarity:
+      line.update(PairFields(prediction));
+      break;
+  }
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace
 
 void RunPredict(Invocation& call) {
-  RequireWritableFile(call.flags.Text("metrics"));
+  RequireMetricsPlace(call.flags);
   const SessionOptions session = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
-  progress.Begin("predicting", task.data.size(), "trees");
+  progress.Begin("predicting", task.data.size(), std::string(Describe(task.data.task).examples));
   const StopWatch watch;
   Evaluator evaluator(*task.trained.model, session);
   int64_t done = 0;
   try {
-    evaluator.Predict(task.data, call.flags.Int("batch_size"), /*all_vertices=*/false,
-                      [&](const Prediction& prediction) {
+    evaluator.Predict(task.data, call.flags.Int("batch_size"),
+                      /*all_vertices=*/task.data.task == LearningTask::kNextWord, [&](const Prediction& prediction) {
                         EndIfInterrupted(call.interrupt);
-                        call.out.Write(ToLine(prediction, task.trained.config.label_names));
+                        call.out.Write(ToLine(prediction, task));
                         if (call.out.closed()) throw NobodyReads();
                         progress.Update(++done);
                       });

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <utility>
 
+#include "cavs/command/output.h"
 #include "cavs/text.h"
 
 namespace cavs {
@@ -36,15 +37,6 @@ std::string_view Cut(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0u) == 0x80u) --bytes;
   return text.substr(0, bytes);
-}
-
-void WriteStderr(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    // Progress is not worth failing a run for.
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
 }
 
 }  // namespace

@@ -11,7 +11,10 @@
 #include <thread>
 
 #include "cavs/base/error.h"
+#include "cavs/command/metrics.h"
+#include "cavs/corpus.h"
 #include "cavs/file_output.h"
+#include "cavs/trainer.h"
 #include "cavs/version.h"
 #include "memory/device.h"
 
@@ -43,6 +46,27 @@ std::string AsWritten(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
   return value.dump();
+}
+
+// Whether both names lead to the same file or folder, be it there already or not.
+bool AreSame(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error)) return true;
+  const std::filesystem::path first = std::filesystem::weakly_canonical(a, error);
+  if (error) return false;
+  const std::filesystem::path second = std::filesystem::weakly_canonical(b, error);
+  return !error && first == second;
+}
+
+void RequireWritableFile(const std::string& path) {
+  constexpr std::string_view kExpected = "expected a file for metrics that can be written";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, fmt::format("{}, got a folder", kExpected));
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  const bool exists = std::filesystem::exists(path, ignored);
+  const bool writable = exists ? access(path.c_str(), W_OK) == 0 : access(folder.c_str(), W_OK | X_OK) == 0;
+  if (writable) return;
+  throw FileError(path, fmt::format("{}, got: {}", kExpected, std::generic_category().message(errno)));
 }
 
 }  // namespace
@@ -107,16 +131,25 @@ std::string DescribeConfiguration(const Invocation& call) {
   return text + line;
 }
 
-void RequireWritableFile(const std::string& path) {
+void RequireMetricsPlace(const FlagValues& flags) {
+  const std::string& path = flags.Text("metrics");
   if (path.empty()) return;
-  constexpr std::string_view kExpected = "expected a file for metrics that can be written";
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, fmt::format("{}, got a folder", kExpected));
-  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
-  const bool exists = std::filesystem::exists(path, ignored);
-  const bool writable = exists ? access(path.c_str(), W_OK) == 0 : access(folder.c_str(), W_OK | X_OK) == 0;
-  if (writable) return;
-  throw FileError(path, fmt::format("{}, got: {}", kExpected, std::generic_category().message(errno)));
+  const auto refuse_if_at = [&](const std::string& other, std::string_view flag) {
+    if (other.empty() || !AreSame(path, other)) return;
+    throw FileError(path, fmt::format("expected a file of its own for metrics, got one of --{}", flag));
+  };
+  for (const std::string_view flag : {"data", "train", "dev", "test"}) {
+    if (flags.is_set(flag)) refuse_if_at(ParseDataSource(flags.Text(flag)).path, flag);
+  }
+  refuse_if_at(flags.Text("load"), "load");
+  if (const std::string& folder = flags.Text("save"); !folder.empty()) {
+    for (const std::string& saved : {folder, BestModelPath(folder), LastModelPath(folder), StatePath(folder)}) {
+      refuse_if_at(saved, "save");
+    }
+  }
+  RequireWritableFile(path);
+  if (MayHoldMetrics(path)) return;
+  throw FileError(path, "expected a new file or an earlier metrics file, got a file that holds something else");
 }
 
 void RequireWritableFolder(const std::string& folder) {

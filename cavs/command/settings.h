@@ -26,8 +26,9 @@ nlohmann::ordered_json Configuration(const Invocation& call);
 // The same for people, in lines of at most 100 characters.
 std::string DescribeConfiguration(const Invocation& call);
 
-// Throws FileError when `path` cannot be a file that is written; makes and changes nothing. Empty is no file.
-void RequireWritableFile(const std::string& path);
+// Throws FileError when --metrics is no place for metrics: no file that can be written, a file that the run reads or
+// saves, or one that holds anything but metrics. Makes and changes nothing.
+void RequireMetricsPlace(const FlagValues& flags);
 
 // Throws FileError when `folder` is none where files can be written, or cannot be made; leaves no trace.
 void RequireWritableFolder(const std::string& folder);

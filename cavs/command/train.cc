@@ -33,7 +33,7 @@ struct TrainingInputs {
 
 // Refuses places that could not be written later, before time goes into anything else.
 void RequirePlaces(const FlagValues& flags) {
-  RequireWritableFile(flags.Text("metrics"));
+  RequireMetricsPlace(flags);
   const std::string& folder = flags.Text("save");
   if (folder.empty()) return;
   RequireWritableFolder(folder);
@@ -103,6 +103,8 @@ class Training {
  private:
   Model& model() { return *inputs_.trained.model; }
   const Dataset* dev() const { return inputs_.dev ? &*inputs_.dev : nullptr; }
+  LearningTask task() const { return inputs_.train.task; }
+  std::string noun() const { return std::string(Describe(task()).examples); }
 
   void DescribeInputs() {
     const std::vector<std::string>& labels = inputs_.trained.config.label_names;
@@ -127,8 +129,8 @@ class Training {
     Trainer trainer(model(), options_);
     TrainerCallbacks callbacks;
     callbacks.on_step = [this](const StepReport& step) { ShowStep(step); };
-    callbacks.on_epoch = [this](const EpochReport& report, const Evaluation*, bool is_best) {
-      ShowEpoch(report, is_best);
+    callbacks.on_epoch = [this](const EpochReport& report, const Evaluation* evaluation, bool is_best) {
+      ShowEpoch(report, evaluation, is_best);
     };
     callbacks.should_stop = [this] { return call_.interrupt.requested(); };
     callbacks.log = [this](LogLevel level, std::string_view text) {
@@ -140,15 +142,16 @@ class Training {
   void ShowStep(const StepReport& step) {
     if (shown_epoch_ != step.epoch) {
       shown_epoch_ = step.epoch;
-      progress_.Begin(fmt::format("epoch {}/{}", step.epoch, options_.epochs), step.total, "trees");
+      progress_.Begin(fmt::format("epoch {}/{}", step.epoch, options_.epochs), step.total, noun());
     }
     progress_.Update(step.done, fmt::format("loss {:.5g}", step.loss));
   }
 
-  void ShowEpoch(const EpochReport& report, bool is_best) {
+  void ShowEpoch(const EpochReport& report, const Evaluation* evaluation, bool is_best) {
     progress_.End();
-    call_.out.Line("{}{}", DescribeEpoch(report, options_.epochs), is_best ? "  best" : "");
-    metrics_.Write("epoch", EpochFields(report));
+    call_.out.Line("{}{}", DescribeEpoch(report, options_.epochs, task(), evaluation), is_best ? "  best" : "");
+    metrics_.Write("epoch", EpochFields(report, task(), evaluation));
+    if (is_best && evaluation != nullptr) best_dev_ = *evaluation;
     if (is_best && options_.save_folder.empty()) KeepValues();
     if (hinted_ || report.mean_width() >= kNarrow || report.tasks == 0) return;
     hinted_ = true;
@@ -181,7 +184,7 @@ class Training {
   }
 
   Evaluation Measure(const Dataset& data, std::string_view part) {
-    progress_.Begin(fmt::format("measuring {}", part), data.size(), "trees");
+    progress_.Begin(fmt::format("measuring {}", part), data.size(), noun());
     Evaluator evaluator(std::as_const(model()), options_.session);
     Evaluation evaluation =
         evaluator.Evaluate(data, options_.batch_size, [this](int64_t done) { progress_.Update(done); });
@@ -193,23 +196,24 @@ class Training {
     if (result.best.epoch == 0)
       throw std::runtime_error("no epoch ended with a finite loss, so there is no best model");
     RestoreBest();
-    nlohmann::ordered_json fields = EpochFields(result.best);
+    // A run that went on may have had its best epoch before.
+    if (inputs_.dev && !best_dev_) best_dev_ = Measure(*inputs_.dev, "dev");
+    nlohmann::ordered_json fields = EpochFields(result.best, task(), best_dev_ ? &*best_dev_ : nullptr);
     const bool saved = !options_.save_folder.empty();
     fields["model"] = saved ? nlohmann::ordered_json(BestModelPath(options_.save_folder)) : nullptr;
     call_.out.Line("best epoch {}{}", result.best.epoch,
                    saved ? fmt::format(", saved as {}", BestModelPath(options_.save_folder)) : "");
-    if (inputs_.dev && !inputs_.dev->groups.empty()) {
-      const Evaluation evaluation = Measure(*inputs_.dev, "dev");
-      call_.out.Line("dev {}", DescribeGroups(evaluation.groups, inputs_.dev->group_name));
-      fields["dev_accuracy_by_depth"] = GroupFields(evaluation.groups);
+    if (best_dev_ && !best_dev_->groups.empty()) {
+      call_.out.Line("dev {}", DescribeGroups(best_dev_->groups, inputs_.dev->group_name));
+      fields["dev_accuracy_by_depth"] = GroupFields(best_dev_->groups);
     }
     if (inputs_.test) {
       const Evaluation evaluation = Measure(*inputs_.test, "test");
-      call_.out.Line("test {}", DescribeEvaluation(evaluation));
+      call_.out.Line("test {}", DescribeEvaluation(evaluation, task()));
       if (!evaluation.groups.empty()) {
         call_.out.Line("test {}", DescribeGroups(evaluation.groups, inputs_.test->group_name));
       }
-      fields.update(EvaluationFields(evaluation, "test_"));
+      fields.update(EvaluationFields(evaluation, task(), "test_"));
     }
     metrics_.Write("final", fields);
   }
@@ -222,6 +226,7 @@ class Training {
   int64_t shown_epoch_ = 0;
   bool hinted_ = false;
   std::vector<std::vector<float>> best_values_;
+  std::optional<Evaluation> best_dev_;  // of the best epoch, if this process has seen it
 };
 
 }  // namespace

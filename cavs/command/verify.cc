@@ -19,7 +19,6 @@
 namespace cavs {
 namespace {
 
-constexpr std::string_view kDefaultExamples = "32";
 constexpr size_t kTensorsShown = 12;
 
 double Infinity() { return std::numeric_limits<double>::infinity(); }
@@ -208,8 +207,7 @@ void PrintTable(const Comparison& comparison, Output& out) {
 }  // namespace
 
 void RunVerify(Invocation& call) {
-  RequireWritableFile(call.flags.Text("metrics"));
-  call.flags.SetDefault(*FindFlag("max_examples"), kDefaultExamples);
+  RequireMetricsPlace(call.flags);
   const SessionOptions session = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
@@ -217,7 +215,7 @@ void RunVerify(Invocation& call) {
   call.out.Line("{}", DescribeConfiguration(call));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
-  progress.Begin("verifying", task.data.size(), "trees");
+  progress.Begin("verifying", task.data.size(), std::string(Describe(task.data.task).examples));
   Verifier verifier(*task.trained.model, session);
   const int64_t batch_size = call.flags.Int("batch_size");
   for (int64_t begin = 0; begin < task.data.size(); begin += batch_size) {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cavs/corpus.h"
+#include "cavs/models/ready_models.h"
 #include "tests/cavs/scratch_folder.h"
 
 namespace cavs {
@@ -90,12 +92,26 @@ TEST(FlagValues, StartAtTheDefaults) {
   EXPECT_FALSE(flags.is_set("hidden"));
 }
 
+TEST(FlagValues, TakeDefaultsOfTheDataAndOfTheSubCommand) {
+  EXPECT_EQ(Parse({"train", "--train=lm:a"}).flags.Text("model"), "lstm_lm");
+  EXPECT_EQ(Parse({"verify", "--dev=sick:a"}).flags.Text("model"), "child_sum_tree_lstm");
+  EXPECT_EQ(Parse({"verify", "--dev=sick:a"}).flags.Int("max_examples"), 32);
+  EXPECT_EQ(Parse({"verify", "--dev=sick:a", "--max_examples=0"}).flags.Int("max_examples"), 0);
+  EXPECT_EQ(Parse({"bench", "--data=tree:a", "--model=tree_fc"}).flags.Text("model"), "tree_fc");
+  EXPECT_FALSE(Parse({"train", "--train=lm:a"}).flags.is_set("model"));
+}
+
+TEST(FlagTable, HoldsEveryReadyModelAndFormat) {
+  for (const ReadyModel& model : ReadyModels()) EXPECT_NO_THROW(FlagValues().Set(*FindFlag("model"), model.name));
+  for (const DataFormat& format : DataFormats()) EXPECT_TRUE(FindCorpusFormat(format.name)) << format.name;
+}
+
 TEST(FlagValues, TakeNamesAndTypesOfTheTableOnly) {
   const FlagValues flags;
   EXPECT_THROW(flags.Int("hiden"), std::logic_error);
   EXPECT_THROW(flags.Int("lr"), std::logic_error);
   EXPECT_THROW(flags.Bool("hidden"), std::logic_error);
-  EXPECT_THROW(flags.is_set("layers"), std::logic_error);
+  EXPECT_THROW(flags.is_set("height"), std::logic_error);
 }
 
 TEST(FlagValues, BecomeJsonOfTheFlagsThatAreUsed) {

@@ -100,7 +100,7 @@ TEST_F(Refusal, HeldOutDataAreReadBeforeAnythingIsWritten) {
   const std::string train = "--train=sst:" + File("good.txt", kGoodTrees);
   ExpectRefused({"train", train, "--dev=sst:" + folder_.File("nothing.txt"), "--save=" + folder_.File("run")}, 1,
                 {"nothing.txt"});
-  const std::string metrics = File("metrics.json", "old\n");
+  const std::string metrics = File("metrics.json", "{\"event\":\"old\"}\n");
   ExpectRefused({"train", train, "--test=sst:" + File("bad.txt", "(2 (2 x)\n"), "--metrics=" + metrics}, 1,
                 {"bad.txt:1"});
 }
@@ -123,6 +123,76 @@ TEST_F(Refusal, PlacesThatCannotBeWrittenBeforeTraining) {
   ExpectRefused(resumed, 1, {"run/state"});
 }
 
+TEST_F(Refusal, MetricsOverFilesOfTheRun) {
+  const std::string data = File("good.txt", kGoodTrees);
+  const std::string model = TrainedModelPath();
+  const std::string train = "--train=sst:" + data;
+  const auto metrics = [](const std::string& path) { return "--metrics=" + path; };
+  ExpectRefused({"train", train, metrics(data)}, 1, {"good.txt", "--train"});
+  ExpectRefused({"check", "--dev=sst:" + data, metrics(folder_.File("run/../good.txt"))}, 1, {"--dev"});
+  std::filesystem::create_symlink(data, folder_.File("link"));
+  ExpectRefused({"bench", "--data=sst:" + data, metrics(folder_.File("link"))}, 1, {"--data"});
+  ExpectRefused({"eval", "--data=sst:" + data, "--load=" + model, metrics(model)}, 1, {"--load"});
+  for (const char* file : {"", "/best.safetensors", "/last.safetensors", "/state"}) {
+    const std::string folder = folder_.File("new");
+    ExpectRefused({"train", train, "--save=" + folder, metrics(folder + file)}, 1, {"new", "--save"});
+  }
+}
+
+TEST_F(Refusal, MetricsOverForeignFiles) {
+  const std::string train = "--train=sst:" + File("good.txt", kGoodTrees);
+  const std::string foreign = File("notes.txt", "what took weeks to write\n");
+  const std::string pairs = "--data=treelstm:" + folder_.File(".");
+  ExpectRefused({"train", train, "--metrics=" + foreign}, 1, {"notes.txt", "an earlier metrics file"});
+  ExpectRefused({"check", pairs, "--metrics=" + File("a.toks", "a b\n")}, 1, {"a.toks", "an earlier metrics file"});
+  const std::string earlier = File("m.json", "{\"event\":\"old\"}\n");
+  const CommandResult result = Cavs({"check", train, "--metrics=" + earlier});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(ReadText(earlier), Not(HasSubstr("old"))) << "a new run replaces it";
+}
+
+// Runs a line of bash in which $CAVS is the command.
+CommandResult Shell(const std::string& line) {
+  return RunningCommand({"/bin/bash", "-c", "CAVS='" CAVS_COMMAND "'; " + line}).Wait();
+}
+
+TEST_F(Refusal, StandardStreamsThatCannotBeWritten) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  const std::string run =
+      "\"$CAVS\" train --epochs=1 --hidden=4 --embed=4 --batch_size=1 --train=sst:" + File("good.txt", kGoodTrees) +
+      " --save=" + folder_.File("run");
+  for (const char* stderr_to : {"2>/dev/full", "2>&-"}) {
+    EXPECT_EQ(Shell(run + " " + stderr_to).code, 0) << "a hint that nobody sees";
+    EXPECT_EQ(Shell("\"$CAVS\" train " + std::string(stderr_to)).code, 2);
+    EXPECT_EQ(Shell("\"$CAVS\" check --data=sst:nothing " + std::string(stderr_to)).code, 1);
+    EXPECT_EQ(Shell(run + " >/dev/full " + stderr_to).code, 1);
+  }
+  for (const char* stdout_to : {">/dev/full", ">&-"}) {
+    for (const std::string& command : {run, std::string("\"$CAVS\" help")}) {
+      const CommandResult result = Shell(command + " " + stdout_to);
+      EXPECT_EQ(result.code, 1);
+      EXPECT_THAT(result.err, HasSubstr("[stdout] expected an output that can be written"));
+    }
+  }
+}
+
+TEST_F(Refusal, ModelsAboveTheLimitOfFileSizes) {
+  const std::string run = folder_.File("run");
+  const CommandResult result =
+      Shell("ulimit -f 16; exec \"$CAVS\" train --epochs=1 --hidden=64 --embed=64 --quiet --train=sst:" +
+            File("good.txt", kGoodTrees) + " --save=" + run);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("best.safetensors] expected room for the whole file"));
+  EXPECT_TRUE(std::filesystem::is_empty(run)) << "half a file is none";
+}
+
+TEST_F(Refusal, ModelsOfAnotherTask) {
+  const std::string sentences = "--train=lm:" + File("lm.txt", " a b\n");
+  ExpectRefused({"verify", sentences, "--model=tree_lstm"}, 1, {"lstm_lm", "tree_lstm"});
+  ExpectRefused({"verify", "--train=sst:" + File("good.txt", kGoodTrees), "--layers=2"}, 1, {"one layer", "2"});
+  ExpectRefused({"verify", sentences, "--layers=0"}, 2, {"layers", "'0'"});
+}
+
 TEST_F(Refusal, DamagedAndForeignModels) {
   const std::string model = TrainedModelPath();
   const std::string data = "--data=sst:" + folder_.File("good.txt");
@@ -138,6 +208,7 @@ TEST_F(Refusal, FlagsAgainstTheLoadedModel) {
   const std::string load = "--load=" + TrainedModelPath();
   const std::string data = "--data=sst:" + folder_.File("good.txt");
   ExpectRefused({"verify", data, load, "--hidden=8"}, 1, {"--hidden", "4", "8"});
+  ExpectRefused({"verify", data, load, "--layers=2"}, 1, {"--layers", "1", "2"});
   ExpectRefused({"verify", data, load, "--model=tree_rnn"}, 1, {"--model", "tree_lstm", "tree_rnn"});
   ExpectRefused({"verify", data, load, "--min_count=2"}, 1, {"--min_count", "vocabulary"});
   ExpectRefused({"eval", "--data=listops:generate", load}, 1, {"listops:generate", "5", "10"});
@@ -169,7 +240,7 @@ TEST_F(Refusal, DataWithoutLabelsAreForPredictionOnly) {
 TEST_F(Refusal, NumbersThatAreNotFinite) {
   const std::string train = "--train=tree:" + File("mixed.txt", MixedTrees());
   const std::vector<std::string> words = {"train",          train,        "--optimizer=sgd", "--lr=3e38",
-                                          "--batch_size=2", "--epochs=2", "--hidden=4",      "--embed=4"};
+                                          "--batch_size=2", "--epochs=1", "--hidden=4",      "--embed=4"};
   const CommandResult stopped = Cavs(words);
   EXPECT_EQ(stopped.code, 1);
   EXPECT_THAT(stopped.err, HasSubstr("step "));
@@ -179,6 +250,10 @@ TEST_F(Refusal, NumbersThatAreNotFinite) {
   const CommandResult skipped = Cavs(skipping);
   EXPECT_EQ(skipped.code, 0) << skipped.err;
   EXPECT_THAT(skipped.out, HasSubstr("minibatches skipped"));
+  skipping.emplace_back("--epochs=2");
+  const CommandResult stuck = Cavs(skipping);
+  EXPECT_EQ(stuck.code, 1) << "in the second epoch nothing is learnt any more";
+  EXPECT_THAT(stuck.err, HasSubstr("in epoch 2, got 4, all skipped"));
 }
 
 }  // namespace

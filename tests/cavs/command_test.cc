@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -197,6 +198,10 @@ TEST_F(Command, CheckCountsO4) {
   EXPECT_EQ(counts.at("binarised"), 1);
   EXPECT_EQ(counts.at("vertices"), 1 + 1 + 5);
   EXPECT_EQ(counts.at("max_arity"), 3);
+  EXPECT_EQ(counts.at("labels"), 1);
+  EXPECT_EQ(counts.at("other_labels"), 5) << "NN; S, A, B, C; not what binarising adds";
+  EXPECT_THAT(Succeed({"check", "--data=tree:" + File("check.txt")}).out,
+              HasSubstr("labels that are not classes: 5\n"));
   EXPECT_EQ(Check("tree", trees, "--unary=keep").at("vertices"), 1 + 3 + 5);
 }
 
@@ -217,6 +222,82 @@ TEST_F(Command, CheckReportsTheCoverageOfHeldOutWords) {
   EXPECT_THAT(result.out, HasSubstr("1 of 2 dev words unknown"));
   EXPECT_THAT(Cavs({"train", "--train=sst:" + train, "--dev=sst:" + dev, "--epochs=1", "--hidden=2"}).err,
               HasSubstr("<unk>"));
+}
+
+TEST_F(Command, CheckCountsO11) {
+  const std::string train = Write("train.txt", " the cat sat\n\n");
+  const std::string dev = Write("dev.txt", "\n the dog sat\n");
+  const CommandResult result = Succeed({"check", "--train=lm:" + train, "--dev=lm:" + dev});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("1 sentences, 3 words"), HasSubstr("1 of 3 dev words unknown"),
+                                HasSubstr("#0 token word=<eos> label=the\n")));
+}
+
+TEST_F(Command, LanguageModelsTrainAndPredict) {
+  const std::string data = "lm:" + Write("lm.txt", " a b\n c d\n a b a b\n");
+  Succeed({"train", "--train=" + data, "--dev=" + data, "--test=" + data, "--hidden=6", "--embed=5", "--layers=2",
+           "--epochs=3", "--save=" + File("run"), "--metrics=" + File("train.json")});
+  EXPECT_EQ(Events(File("train.json"), "config").at(0).at("model"), "lstm_lm");
+  const nlohmann::json final_event = Events(File("train.json"), "final").at(0);
+  EXPECT_EQ(final_event.at("test_perplexity"), final_event.at("dev_perplexity"));
+  EXPECT_FALSE(final_event.contains("dev_accuracy"));
+  const std::string load = "--load=" + File("run/best.safetensors");
+  const CommandResult result = Succeed({"eval", load, "--data=" + data, "--metrics=" + File("eval.json")});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("perplexity"), HasSubstr("11 predictions over 3 sentences")));
+  const nlohmann::json evaluation = Events(File("eval.json"), "eval").at(0);
+  double sum = 0;
+  const std::vector<nlohmann::json> lines = ParseLines(Succeed({"predict", load, "--data=" + data}).out);
+  ASSERT_EQ(lines.size(), 3u);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line.at("log_probabilities").size(), line.at("tokens").get<size_t>());
+    EXPECT_NEAR(std::log(line.at("perplexity").get<double>()),
+                -line.at("log_probability").get<double>() / line.at("tokens").get<double>(), 1e-9);
+    for (const double log : line.at("log_probabilities")) sum += log;
+  }
+  EXPECT_NEAR(-sum / 11, evaluation.at("loss").get<double>(), 1e-5);
+  EXPECT_THAT(Succeed({"verify", load, "--data=" + data}).out, HasSubstr("3 examples, 11 vertices"));
+}
+
+// One part of `sick:DIR`: two words a sentence, the second the head; the last pair says the opposite.
+void WriteSickPart(const std::string& folder, const std::string& table, const std::string& part) {
+  std::filesystem::create_directories(folder + "/" + part);
+  WriteText(folder + "/" + table,
+            "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+            "1\tdogs run\tdogs run\t5\tENTAILMENT\n"
+            "2\tcats sit\tdogs sit\t3.6\tNEUTRAL\n"
+            "3\tcats sit\tdogs run\t1.2\tNEUTRAL\n");
+  const std::string parents = "2 0\n2 0\n2 0\n";
+  WriteText(folder + "/" + part + "/a.toks", "dogs run\ncats sit\ncats sit\n");
+  WriteText(folder + "/" + part + "/b.toks", "dogs run\ndogs sit\ndogs run\n");
+  WriteText(folder + "/" + part + "/a.parents", parents);
+  WriteText(folder + "/" + part + "/b.parents", parents);
+}
+
+TEST_F(Command, PairsTrainAndPredict) {
+  WriteSickPart(File("sick"), "SICK_train.txt", "train");
+  WriteSickPart(File("sick"), "SICK_trial.txt", "dev");
+  const std::string data = "sick:" + File("sick");
+  EXPECT_THAT(Succeed({"check", "--data=" + data}).out,
+              AllOf(HasSubstr("3 pairs, 12 words"), HasSubstr("scores of 3 pairs: 1.20 to 5.00, 3.267 on average"),
+                    HasSubstr("pair target[5]")));
+  const CommandResult trained = Succeed({"train", "--train=" + data, "--dev=" + data, "--hidden=6", "--embed=5",
+                                         "--epochs=20", "--save=" + File("run"), "--metrics=" + File("train.json")});
+  EXPECT_THAT(trained.out, AllOf(HasSubstr("3 pairs, 15 vertices"), HasSubstr("dev_pearson"), HasSubstr("pairs/s")));
+  const nlohmann::json final_event = Events(File("train.json"), "final").at(0);
+  const std::string load = "--load=" + File("run/best.safetensors");
+  Succeed({"eval", load, "--dev=" + data, "--metrics=" + File("eval.json")});
+  const nlohmann::json evaluation = Events(File("eval.json"), "eval").at(0);
+  for (const std::string name : {"pearson", "spearman", "mse"}) {
+    EXPECT_EQ(evaluation.at(name), final_event.at("dev_" + name)) << name;
+  }
+  const std::vector<double> truth = {5, 3.6, 1.2};
+  const std::vector<nlohmann::json> lines = ParseLines(Succeed({"predict", load, "--dev=" + data}).out);
+  ASSERT_EQ(lines.size(), 3u);
+  double error = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    EXPECT_EQ(lines[i].at("true_score"), truth[i]);
+    error += std::pow(lines[i].at("score").get<double>() - truth[i], 2) / 3;
+  }
+  EXPECT_NEAR(error, evaluation.at("mse").get<double>(), 1e-6);
 }
 
 TEST_F(Command, VerifyHoldsForEveryPolicy) {
@@ -276,7 +357,8 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   const CommandResult result =
       Succeed({"explain", data, "--hidden=4", "--embed=4", "--metrics=" + File("explain.json")});
   EXPECT_THAT(result.out, AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
-                                HasSubstr("no schedule has fewer than"), HasSubstr("at the peak")));
+                                HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"), HasSubstr("] d h\n"),
+                                HasSubstr("] d pushed h\n")));
   const nlohmann::json event = Events(File("explain.json"), "explain").at(0);
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
   EXPECT_EQ(Succeed({"explain", data, "--dot"}).out.substr(0, 7), "digraph");

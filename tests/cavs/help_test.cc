@@ -46,6 +46,12 @@ TEST(Help, GivesUnitsChoicesAndDefaults) {
   EXPECT_THAT(text, HasSubstr("[threads; 0: one for each core; default 0]"));
 }
 
+TEST(Help, GivesTheDefaultOfASubCommand) {
+  EXPECT_THAT(HelpText(FindSubCommand("verify")), HasSubstr("0: all; default 32]"));
+  EXPECT_THAT(HelpText(FindSubCommand("train")), HasSubstr("0: all; default 0]"));
+  EXPECT_THAT(HelpText(nullptr), HasSubstr("0: all; default 0, of verify 32]"));
+}
+
 TEST(Help, FitsIntoAHundredColumns) {
   std::string text = HelpText(nullptr);
   for (const SubCommandSpec& spec : SubCommands()) text += HelpText(&spec);

@@ -56,6 +56,24 @@ TEST(MetricsWriter, AppendsOrStartsAnew) {
   EXPECT_EQ(ReadText(path), "{\"event\":\"c\"}\n");
 }
 
+TEST(MetricsWriter, KnowsWhichFilesMayHoldMetrics) {
+  const ScratchFolder folder;
+  const std::string path = folder.File("m.jsonl");
+  EXPECT_TRUE(MayHoldMetrics(path)) << "a new file";
+  const auto holds = [&](const std::string& text) {
+    WriteText(path, text);
+    return MayHoldMetrics(path);
+  };
+  EXPECT_TRUE(holds(""));
+  EXPECT_TRUE(holds("{\"event\":\"config\"}\n"));
+  EXPECT_TRUE(holds("{\"ev")) << "of a run that was killed";
+  EXPECT_FALSE(holds("(3 (2 a) (4 b))\n"));
+  EXPECT_FALSE(holds("\n{\"event\":\"config\"}\n"));
+  EXPECT_FALSE(holds("{\"a\":1}\n"));
+  MetricsWriter(path, false).Write("config", {{"seed", 1}});
+  EXPECT_TRUE(MayHoldMetrics(path)) << "what a writer writes";
+}
+
 TEST(MetricsWriter, RefusesBadPathsAtOnce) {
   const ScratchFolder folder;
   const std::string expected = "expected a file for metrics that can be written, got: ";

@@ -116,6 +116,38 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
   Print("random models", worst, runs);
 }
 
+// Operands of products are rounded to bf16, packed ones and those of gradients: results are near, and equal bit for bit
+// on any number of threads. Some of these models amplify a rounding: over 400 of them half of the errors are below
+// 8e-3, 95 % below 2.2e-2 and the largest is 6.4e-2, where doubles with weights moved by half a bf16 differ by up to
+// 1e-1.
+TEST(Property, Bf16IsNearTheInterpreter) {
+  if (!cpu::HasFastBf16()) GTEST_SKIP() << cpu::kNoFastBf16;
+  Difference worst;
+  int64_t runs = 0, near = 0;
+  for (uint64_t seed = 600; seed < 640; ++seed) {
+    Subject subject(seed, seed % 2 == 0);
+    ParameterStore rounded(subject.f.signature, seed, Precision::kBf16);
+    const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(6, 16, seed);
+    RunOptions options = OptionsFor(seed);
+    options.packed = true;
+    const auto executable = CompileAndPack(subject.f, true, {}, &rounded);
+    Runner runner(executable, &rounded, {});
+    const Snapshot result = runner.Run(batch->batch, options, true);
+    const Difference difference =
+        WorstDifference(RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter), result);
+    Keep(difference, &worst);
+    ++runs;
+    near += difference.error <= 3e-2 ? 1 : 0;
+    EXPECT_LE(difference.error, 1e-1) << difference.tensor << ", model " << seed;
+    RunPolicy two_threads;
+    two_threads.threads = 2;
+    ASSERT_EQ(result, Runner(executable, &rounded, two_threads).Run(batch->batch, options, true)) << seed;
+  }
+  EXPECT_GE(10 * near, 9 * runs) << near << " within 3e-2";
+  EXPECT_GT(worst.error, kTolerance) << "no product was rounded";
+  Print("bf16", worst, runs);
+}
+
 TEST(Property, ForwardOnlyEqualsTraining) {
   for (uint64_t seed = 200; seed < 220; ++seed) {
     Subject subject(seed, false);

@@ -1,6 +1,6 @@
 // Matrix products of the CPU backend: x * W, dy * W^T and x^T * dy in f32 or on bf16 operands, on oneDNN.
 //
-// Rows run in chunks of 64 and one exact remainder (nothing is ever padded), each chunk one job on the pool and each
+// Rows run in chunks of 64 and one exact remainder (no row is ever added), each chunk one job on the pool and each
 // job one OpenMP thread: answers do not depend on the number of threads, and the caller's OpenMP setting is kept.
 // A PackedWeights is read-only once packed and may be shared by any number of Gemm objects in any number of threads;
 // a Gemm belongs to one Session, is used by one thread at a time, and holds primitives and scratch memory.

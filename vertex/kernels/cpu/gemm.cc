@@ -27,7 +27,7 @@ constexpr int64_t GradientColumns(int64_t rows) { return rows <= kShortGradient 
 // In bf16 rows are added in blocks that the caches hold, and a job computes whole rows of the result: oneDNN has a fast
 // kernel only for results without gaps between rows.
 constexpr int64_t kBf16GradientTerms = 512;
-constexpr int64_t kBf16GradientRows = 256;
+constexpr int64_t kBf16GradientRows = 128;
 // Columns of a job that converts operands, whole panels, and the elements below which one thread converts them faster.
 constexpr int64_t kConvertedColumns = 128;
 constexpr int64_t kParallelConversion = 65536;
