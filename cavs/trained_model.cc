@@ -161,9 +161,11 @@ CorpusOptions ReadingOptions(const ModelConfig& config) {
   return options;
 }
 
-TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes) {
+TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes,
+                                  Precision precision) {
   const ReadyModel& ready = FindFor(config);
-  TrainedModel result{config, std::move(vocabulary), std::make_unique<Model>(ModelOptions{config.seed, passes})};
+  TrainedModel result{config, std::move(vocabulary),
+                      std::make_unique<Model>(ModelOptions{config.seed, passes, precision})};
   const bool words_are_classes = Describe(ready.task).words_are_classes;
   if (words_are_classes) result.config.label_names = result.vocabulary.words();
   ModelSizes sizes;
@@ -178,12 +180,13 @@ TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabula
   return result;
 }
 
-TrainedModel TrainedModel::Load(const std::string& path, const PassOptions& passes) {
+TrainedModel TrainedModel::Load(const std::string& path, const PassOptions& passes, Precision precision) {
   const Metadata metadata = ReadModelFile(path).metadata;
   const MetadataReader reader(path, metadata);
   const ModelConfig config = ToConfig(reader);
   const bool unknown_trained = reader.Choice("unknown_word_trained", kBoolNames) == 1;
-  TrainedModel result = Create(config, Vocabulary::FromWords(reader.List("vocabulary"), unknown_trained), passes);
+  TrainedModel result =
+      Create(config, Vocabulary::FromWords(reader.List("vocabulary"), unknown_trained), passes, precision);
   result.model->Load(path);
   return result;
 }

@@ -49,10 +49,12 @@ struct TrainedModel {
 
   // A model with initial values. Throws std::invalid_argument for a model name or sizes that do not exist, and for a
   // model of another task than the data's.
-  static TrainedModel Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes = {});
+  static TrainedModel Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes = {},
+                             Precision precision = Precision::kFp32);
   // A saved one. Throws FileError or std::invalid_argument, one sentence, when the file is damaged, foreign, or lacks
   // any of what Save wrote.
-  static TrainedModel Load(const std::string& path, const PassOptions& passes = {});
+  static TrainedModel Load(const std::string& path, const PassOptions& passes = {},
+                           Precision precision = Precision::kFp32);
 
   // Writes the file, whole or not at all. Throws FileError.
   void Save(const std::string& path) const { model->Save(path); }

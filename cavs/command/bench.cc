@@ -21,9 +21,9 @@ constexpr double kWarmUpSeconds = 2;
 constexpr double kGemmSeconds = 0.3;  // of each of the four measurements
 
 // The best rate of this machine for the shapes that matter: a large square, and the node product of a Tree-LSTM.
-double GemmRate(int64_t hidden, ThreadPool& threads) {
-  return std::max(cpu::MeasureGemmRate(1024, 1024, 1024, threads, kGemmSeconds),
-                  cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, kGemmSeconds));
+double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision) {
+  return std::max(cpu::MeasureGemmRate(1024, 1024, 1024, threads, kGemmSeconds, precision),
+                  cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, kGemmSeconds, precision));
 }
 
 // Sums over the steps that were timed.
@@ -141,7 +141,8 @@ void RunBench(Invocation& call) {
     runner.Run(warm++, &ignored);
     progress.Update(warm);
   }
-  const double gemm_before = GemmRate(task.trained.config.hidden, session.threads());
+  const double gemm_before =
+      GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
   progress.Begin("measuring", 0, "minibatches");
   Totals totals;
   // Whole passes over them, so that all count alike.
@@ -153,7 +154,8 @@ void RunBench(Invocation& call) {
     }
   }
   progress.End();
-  const double gemm_after = GemmRate(task.trained.config.hidden, session.threads());
+  const double gemm_after =
+      GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
 
   const double gemm = std::max(gemm_before, gemm_after), gflops = totals.flops / totals.seconds * 1e-9;
   const auto steps = static_cast<double>(totals.steps);

@@ -58,7 +58,7 @@ bool HasAnswer(const InputGraph& graph) {
 std::optional<TrainedModel> LoadModel(FlagValues* flags) {
   const std::string& file = flags->Text("load");
   if (file.empty()) return std::nullopt;
-  TrainedModel trained = TrainedModel::Load(file, PassesFrom(*flags));
+  TrainedModel trained = TrainedModel::Load(file, PassesFrom(*flags), PrecisionFrom(*flags));
   AdoptAll(flags, trained.config, file);
   return trained;
 }
@@ -91,7 +91,8 @@ TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags) {
   config.binarize = ParseBinarize(flags.Text("binarize"));
   config.unary = ParseUnary(flags.Text("unary"));
   config.seed = static_cast<uint64_t>(flags.Int("seed"));
-  return TrainedModel::Create(config, MakeVocabulary(corpus, flags.Int("min_count")), PassesFrom(flags));
+  return TrainedModel::Create(config, MakeVocabulary(corpus, flags.Int("min_count")), PassesFrom(flags),
+                              PrecisionFrom(flags));
 }
 
 void RequireLabels(const Dataset& data) {

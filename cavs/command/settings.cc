@@ -17,6 +17,7 @@
 #include "cavs/trainer.h"
 #include "cavs/version.h"
 #include "memory/device.h"
+#include "vertex/kernels/gemm.h"
 
 namespace cavs {
 namespace {
@@ -78,6 +79,12 @@ PassOptions PassesFrom(const FlagValues& flags) {
   passes.fusion = flags.Bool("fusion");
   passes.common_expressions = flags.Bool("cse");
   return passes;
+}
+
+Precision PrecisionFrom(const FlagValues& flags) {
+  const Precision precision = ParsePrecision(flags.Text("precision"));
+  if (precision == Precision::kBf16 && !cpu::HasFastBf16()) ThrowInvalid("precision", cpu::kNoFastBf16);
+  return precision;
 }
 
 SessionOptions SessionFrom(const FlagValues& flags) {

@@ -14,6 +14,8 @@
 namespace cavs {
 
 PassOptions PassesFrom(const FlagValues& flags);
+// Throws std::invalid_argument for bf16 where the processor does not multiply it.
+Precision PrecisionFrom(const FlagValues& flags);
 
 // Throws std::invalid_argument when this machine has no such device as --device.
 SessionOptions SessionFrom(const FlagValues& flags);

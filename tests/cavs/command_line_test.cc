@@ -157,7 +157,7 @@ TEST(CommandLine, NamesTheNearestFlag) {
   EXPECT_TRAIN_REFUSED("unknown flag --bach_size; did you mean --batch_size?", "--bach_size=3");
   EXPECT_TRAIN_REFUSED("unknown flag --nohoistin; did you mean --nohoisting?", "--nohoistin");
   EXPECT_TRAIN_REFUSED("did you mean --flagfile?", "--flagfiles=x");
-  EXPECT_TRAIN_REFUSED("unknown flag --layers; did you mean --", "--layers=2");
+  EXPECT_TRAIN_REFUSED("unknown flag --heads; did you mean --", "--heads=2");
   EXPECT_TRAIN_REFUSED("unknown flag --h;", "-h");
   EXPECT_REFUSED("unknown sub-command 'trian'; did you mean 'train'?", "trian");
 }
@@ -193,8 +193,7 @@ TEST(CommandLine, RefusesMalformedValues) {
   EXPECT_TRAIN_REFUSED("[--lr] expected a number", "--lr=fast");
   EXPECT_TRAIN_REFUSED("[--shuffle] expected true or false, got 'maybe'", "--shuffle=maybe");
   EXPECT_TRAIN_REFUSED("[--batching] expected serial or depth or frontier or agenda, got 'fsm'", "--batching=fsm");
-  EXPECT_TRAIN_REFUSED("[--precision] expected fp32 (this version computes in single precision only), got 'bf16'",
-                       "--precision=bf16");
+  EXPECT_TRAIN_REFUSED("[--precision] expected fp32 or bf16, got 'fp16'", "--precision=fp16");
   EXPECT_TRAIN_REFUSED("[--save] expected a name for DIR, got ''", "--save=");
   for (const char* text : {"file", "sst", "sst:", "csv:file", ":file", "sst.txt:x"}) {
     EXPECT_TRAIN_REFUSED("[--dev] expected FORMAT:PATH with the format listops or sst or tree",

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "cavs/base/thread_pool.h"
-#include "vertex/precision.h"
+#include "vertex/kernels/precision.h"
 
 namespace cavs::cpu {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hwy/aligned_allocator.h"
-#include "vertex/precision.h"
+#include "vertex/kernels/precision.h"
 
 namespace cavs::cpu {
 
