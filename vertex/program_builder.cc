@@ -250,6 +250,7 @@ std::vector<int32_t> ProgramBuilder::HeadChannels() const {
   std::vector<int32_t> result(channels.begin(), channels.end());
   if (result.empty() || PushedTogether(result)) return result;
   std::vector<std::string> names;
+  names.reserve(result.size());
   for (const int32_t channel : result) names.push_back(signature_.channels[static_cast<size_t>(channel)].name);
   ThrowInvalid("build", fmt::format("expected a vertex type that pushes all that the head reads, {}; got none",
                                     fmt::join(names, ", ")));

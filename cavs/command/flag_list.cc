@@ -444,9 +444,9 @@ std::vector<FlagSpec> MakeFlags(std::string_view models) {
 }  // namespace
 
 std::span<const FlagSpec> Flags() {
-  static const std::string models = ModelChoices();
-  static const std::vector<FlagSpec> flags = MakeFlags(models);
-  return flags;
+  static const std::string kModels = ModelChoices();
+  static const std::vector<FlagSpec> kTable = MakeFlags(kModels);
+  return kTable;
 }
 
 std::span<const DependentDefault> DependentDefaults() { return kDependentDefaults; }

@@ -10,25 +10,21 @@
 #include "cavs/models/tree_models.h"
 
 namespace cavs {
-namespace {
-
-std::vector<ReadyModel> MakeTable() {
-  std::vector<ReadyModel> models;
-  for (const TreeModel& model : TreeModels()) {
-    models.push_back({model.name, model.summary, LearningTask::kTreeClasses, false, model.declare});
-  }
-  models.push_back({"lstm_lm", "LSTM language model with --layers (Zaremba et al. 2014)", LearningTask::kNextWord, true,
-                    DeclareLstmLm});
-  models.push_back({"child_sum_tree_lstm", "Child-Sum Tree-LSTM over pairs of dependency trees (Tai et al. 2015)",
-                    LearningTask::kSimilarity, false, DeclareChildSumTreeLstm});
-  return models;
-}
-
-}  // namespace
 
 const std::vector<ReadyModel>& ReadyModels() {
-  static const std::vector<ReadyModel> models = MakeTable();
-  return models;
+  static const std::vector<ReadyModel> kModels = {
+      {"tree_lstm", "binary Tree-LSTM (Tai et al. 2015) with leaves of their own", LearningTask::kTreeClasses, false,
+       DeclareTreeLstm},
+      {"tree_rnn", "recursive network with tanh (Socher et al. 2011)", LearningTask::kTreeClasses, false,
+       DeclareTreeRnn},
+      {"tree_fc", "one fully connected layer and relu per node (Looks et al. 2017)", LearningTask::kTreeClasses, false,
+       DeclareTreeFc},
+      {"lstm_lm", "LSTM language model with --layers (Zaremba et al. 2014)", LearningTask::kNextWord, true,
+       DeclareLstmLm},
+      {"child_sum_tree_lstm", "Child-Sum Tree-LSTM over pairs of dependency trees (Tai et al. 2015)",
+       LearningTask::kSimilarity, false, DeclareChildSumTreeLstm},
+  };
+  return kModels;
 }
 
 const ReadyModel& FindReadyModel(std::string_view name) {
@@ -36,6 +32,7 @@ const ReadyModel& FindReadyModel(std::string_view name) {
   const auto found = std::find_if(models.begin(), models.end(), [&](const ReadyModel& m) { return m.name == name; });
   if (found != models.end()) return *found;
   std::vector<std::string_view> names;
+  names.reserve(models.size());
   for (const ReadyModel& model : models) names.push_back(model.name);
   ThrowInvalid("model", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
 }

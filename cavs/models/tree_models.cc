@@ -1,11 +1,6 @@
 #include "cavs/models/tree_models.h"
 
 #include <algorithm>
-#include <string>
-
-#include <fmt/format.h>
-
-#include "cavs/base/error.h"
 
 namespace cavs {
 namespace {
@@ -13,7 +8,7 @@ namespace {
 // What all tree models share: the vector of a leaf's word, and the classifier over h.
 class TreeParts {
  public:
-  TreeParts(Model& model, const TreeModelOptions& options)
+  TreeParts(Model& model, const ModelSizes& options)
       : model_(model), options_(options), words_(model.Lookup("words", options.vocabulary, options.embed)) {}
 
   Expression Word(Vertex& v) const { return Dropout(v.Pull(words_, kWordColumn), options_.dropout); }
@@ -29,13 +24,13 @@ class TreeParts {
 
  private:
   Model& model_;
-  TreeModelOptions options_;
+  ModelSizes options_;
   Expression words_;
 };
 
 }  // namespace
 
-void DeclareTreeLstm(Model& model, const TreeModelOptions& options) {
+void DeclareTreeLstm(Model& model, const ModelSizes& options) {
   const int64_t hidden = options.hidden;
   const TreeParts parts(model, options);
   const State h = model.State("h", {hidden}), c = model.State("c", {hidden});
@@ -64,7 +59,7 @@ void DeclareTreeLstm(Model& model, const TreeModelOptions& options) {
   parts.Classify();
 }
 
-void DeclareTreeRnn(Model& model, const TreeModelOptions& options) {
+void DeclareTreeRnn(Model& model, const ModelSizes& options) {
   const int64_t hidden = options.hidden;
   const TreeParts parts(model, options);
   const State h = model.State("h", {hidden});
@@ -84,7 +79,7 @@ void DeclareTreeRnn(Model& model, const TreeModelOptions& options) {
   parts.Classify();
 }
 
-void DeclareTreeFc(Model& model, const TreeModelOptions& options) {
+void DeclareTreeFc(Model& model, const ModelSizes& options) {
   const int64_t hidden = options.hidden;
   const TreeParts parts(model, options);
   const State h = model.State("h", {hidden});
@@ -100,25 +95,6 @@ void DeclareTreeFc(Model& model, const TreeModelOptions& options) {
   model.VertexType("node", 2).Define(
       [&](Vertex& v) { publish(v, Relu(Affine(Concat(v.Gather(0, h), v.Gather(1, h)), weights, bias))); });
   parts.Classify();
-}
-
-const std::vector<TreeModel>& TreeModels() {
-  static const std::vector<TreeModel> models = {
-      {"tree_lstm", "binary Tree-LSTM (Tai et al. 2015) with leaves of their own", DeclareTreeLstm},
-      {"tree_rnn", "recursive network with tanh (Socher et al. 2011)", DeclareTreeRnn},
-      {"tree_fc", "one fully connected layer and relu per node (Looks et al. 2017)", DeclareTreeFc},
-  };
-  return models;
-}
-
-const TreeModel& FindTreeModel(std::string_view name) {
-  const std::vector<TreeModel>& models = TreeModels();
-  const auto found =
-      std::find_if(models.begin(), models.end(), [&](const TreeModel& model) { return model.name == name; });
-  if (found != models.end()) return *found;
-  std::vector<std::string_view> names;
-  for (const TreeModel& model : models) names.push_back(model.name);
-  ThrowInvalid("model", fmt::format("expected one of {}, got \"{}\"", fmt::join(names, ", "), name));
 }
 
 }  // namespace cavs

@@ -6,15 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
-#include <vector>
 
 #include "cavs/model.h"
 #include "cavs/models/model_sizes.h"
 
 namespace cavs {
-
-using TreeModelOptions = ModelSizes;
 
 // Vertex types of every tree model, in the order in which they are declared.
 inline constexpr int32_t kLeafType = 0;
@@ -25,24 +21,13 @@ inline constexpr int32_t kNodeType = 1;
 //   leaf: i, o, u = x W + b_leaf;                  c = s(i) tanh(u);                            h = s(o) tanh(c)
 //   node: i, o, u, f_l, f_r = [h_l; h_r] U + b;    c = s(i) tanh(u) + s(f_l) c_l + s(f_r) c_r;  h = s(o) tanh(c)
 // Biases of f start at 1 (Jozefowicz et al. 2015), all others at 0.
-void DeclareTreeLstm(Model& model, const TreeModelOptions& options);
+void DeclareTreeLstm(Model& model, const ModelSizes& options);
 
 // Recursive network (Socher et al. 2011, eq. 5, with tanh): leaf: h = tanh(x W + b_leaf); node: h = tanh([h_l; h_r] U +
 // b).
-void DeclareTreeRnn(Model& model, const TreeModelOptions& options);
+void DeclareTreeRnn(Model& model, const ModelSizes& options);
 
 // Tree-FC (Looks et al. 2017, section 4.1): leaf: h = x W; node: h = relu([h_l; h_r] U + b).
-void DeclareTreeFc(Model& model, const TreeModelOptions& options);
-
-struct TreeModel {
-  std::string_view name;
-  std::string_view summary;
-  void (*declare)(Model& model, const TreeModelOptions& options);
-};
-
-// Every model of this file, by the name that `--model` takes.
-const std::vector<TreeModel>& TreeModels();
-// Throws std::invalid_argument that lists the names.
-const TreeModel& FindTreeModel(std::string_view name);
+void DeclareTreeFc(Model& model, const ModelSizes& options);
 
 }  // namespace cavs

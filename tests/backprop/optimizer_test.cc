@@ -376,7 +376,7 @@ TEST(Optimizer, RefusesAStateOfAnotherKindOrModelAndChangesNothing) {
   EXPECT_TRUE(adam.Step(model.parameters, model.gradients).applied);
   const std::vector<OptimizerTensor> saved = adam.SaveState();
   const auto refused = [&](const std::vector<OptimizerTensor>& state) {
-    const std::string message = MessageOf([&] { adam.LoadState(state); });
+    std::string message = MessageOf([&] { adam.LoadState(state); });
     EXPECT_EQ(adam.steps(), 1);
     const std::vector<OptimizerTensor> now = adam.SaveState();
     for (size_t i = 0; i < now.size(); ++i) EXPECT_EQ(now[i].values, saved[i].values);

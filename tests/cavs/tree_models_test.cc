@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "cavs/graph_builder.h"
+#include "cavs/models/ready_models.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -27,8 +28,8 @@ float ValueAt(std::string_view name, size_t i) {
 
 class TreeModelsTest : public testing::Test {
  protected:
-  void Make(const TreeModel& kind) {
-    TreeModelOptions options;
+  void Make(const ReadyModel& kind) {
+    ModelSizes options;
     options.vocabulary = 3;
     options.classes = 3;
     options.embed = kWidth;
@@ -44,7 +45,7 @@ class TreeModelsTest : public testing::Test {
 
   // Entry [row][column] of a parameter with `columns` columns.
   double At(std::string_view name, int row, int column, int columns) const {
-    return model_.Get(name)[static_cast<size_t>(row * columns + column)];
+    return model_.Get(name)[static_cast<size_t>(row) * static_cast<size_t>(columns) + static_cast<size_t>(column)];
   }
 
   // x W + b in column `column`; b is left out when `bias` is empty.
@@ -85,7 +86,7 @@ class TreeModelsTest : public testing::Test {
 };
 
 TEST_F(TreeModelsTest, TreeLstm) {
-  Make(FindTreeModel("tree_lstm"));
+  Make(FindReadyModel("tree_lstm"));
   constexpr int kLeaf = 3 * kWidth, kNode = 5 * kWidth;
   std::array<Row, 2> h{}, c{};
   for (int leaf = 0; leaf < 2; ++leaf) {
@@ -110,7 +111,7 @@ TEST_F(TreeModelsTest, TreeLstm) {
 }
 
 TEST_F(TreeModelsTest, ForgetBiasesBeginAtOne) {
-  TreeModelOptions options;
+  ModelSizes options;
   options.vocabulary = 3;
   options.hidden = 4;
   DeclareTreeLstm(model_, options);
@@ -119,7 +120,7 @@ TEST_F(TreeModelsTest, ForgetBiasesBeginAtOne) {
 }
 
 TEST_F(TreeModelsTest, TreeRnn) {
-  Make(FindTreeModel("tree_rnn"));
+  Make(FindReadyModel("tree_rnn"));
   std::array<Row, 2> h{};
   for (int j = 0; j < kWidth; ++j) {
     for (int leaf = 0; leaf < 2; ++leaf) {
@@ -134,7 +135,7 @@ TEST_F(TreeModelsTest, TreeRnn) {
 }
 
 TEST_F(TreeModelsTest, TreeFc) {
-  Make(FindTreeModel("tree_fc"));
+  Make(FindReadyModel("tree_fc"));
   std::array<Row, 2> h{};
   for (int j = 0; j < kWidth; ++j) {
     for (int leaf = 0; leaf < 2; ++leaf) {
@@ -149,10 +150,12 @@ TEST_F(TreeModelsTest, TreeFc) {
 
 TEST_F(TreeModelsTest, UnknownNamesListTheKnown) {
   try {
-    FindTreeModel("tree_gru");
+    FindReadyModel("tree_gru");
     FAIL() << "found a model that does not exist";
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "[model] expected one of tree_lstm, tree_rnn, tree_fc, got \"tree_gru\"");
+    EXPECT_STREQ(
+        error.what(),
+        "[model] expected one of tree_lstm, tree_rnn, tree_fc, lstm_lm, child_sum_tree_lstm, got \"tree_gru\"");
   }
 }
 

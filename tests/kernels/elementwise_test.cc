@@ -22,7 +22,7 @@ struct Operator {
 double SigmoidOf(double x) { return 1 / (1 + std::exp(-x)); }
 
 const std::vector<Operator>& Operators() {
-  static const std::vector<Operator> operators = {
+  static const std::vector<Operator> kOperators = {
       {"copy", Op::kCopy, 1, -2, 2, [](double a, double, double) { return a; }},
       {"fill", Op::kFill, 0, -2, 2, [](double, double, double s) { return s; }},
       {"add", Op::kAdd, 2, -2, 2, [](double a, double b, double) { return a + b; }},
@@ -40,7 +40,7 @@ const std::vector<Operator>& Operators() {
       {"tanh_grad", Op::kTanhGrad, 2, -1, 1, [](double a, double b, double) { return a * (1 - b * b); }},
       {"relu_grad", Op::kReluGrad, 2, -2, 2, [](double a, double b, double) { return b > 0 ? a : 0; }},
   };
-  return operators;
+  return kOperators;
 }
 
 // What an operator may lose to rounding: the terms of a difference round before they cancel.

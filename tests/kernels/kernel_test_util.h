@@ -41,7 +41,7 @@ class Rows2d {
  public:
   Rows2d(Addressing addressing, int64_t rows, int64_t width, uint64_t stream, bool written = false, double low = -2,
          double high = 2)
-      : width_(width), ld_(addressing == Addressing::kDense ? width : width + 5) {
+      : ld_(addressing == Addressing::kDense ? width : width + 5) {
     values_ = Uniform(std::max<int64_t>(rows, 1) * ld_ + 3, stream, low, high);
     if (addressing == Addressing::kBroadcast) ld_ = 0;
     if (addressing != Addressing::kIndexed) return;
@@ -67,7 +67,7 @@ class Rows2d {
   }
 
  private:
-  int64_t width_, ld_;
+  int64_t ld_;
   std::vector<float> values_;
   std::vector<int32_t> index_;
 };

@@ -77,8 +77,7 @@ void Sgemm(int64_t m, int64_t k, int64_t n, Factor a, Factor b, bool accumulate,
 }  // namespace
 
 std::string_view Bf16InstructionSet() {
-  static const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  switch (isa) {
+  switch (dnnl::get_effective_cpu_isa()) {
     case dnnl::cpu_isa::avx512_core_amx:
       return "AMX";
     case dnnl::cpu_isa::avx512_core_bf16:
