@@ -84,10 +84,9 @@ Program MergeCommonExpressions(Program program) {
   return program;
 }
 
-Program DropDeadCode(Program program, const std::vector<ValueId>& also_live) {
+Program DropDeadCode(Program program) {
   std::vector<char> live(program.values.size(), 0);
   MarkLive(program.losses, &live);
-  MarkLive(also_live, &live);
   for (const NamedValue& output : program.outputs) live[static_cast<size_t>(output.value)] = 1;
   std::vector<Instruction> kept;
   for (size_t i = program.instructions.size(); i-- > 0;) {

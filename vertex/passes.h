@@ -17,8 +17,8 @@ struct PassOptions {
 // Replaces the uses of an instruction that equals an earlier one of its function.
 Program MergeCommonExpressions(Program program);
 
-// Drops instructions that reach no sink, loss, output or value of `also_live`.
-Program DropDeadCode(Program program, const std::vector<ValueId>& also_live = {});
+// Drops instructions that reach no sink, loss or output.
+Program DropDeadCode(Program program);
 
 // Sets the phase of every instruction of a vertex function (Neubig et al. 2017 and Cavs section 3.5, "lazy" and
 // "eager"): hoisted where it does not depend on a gather (kScatterGrad in dF), deferred where no scatter

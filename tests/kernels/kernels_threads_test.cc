@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "tests/kernels/kernel_test_util.h"
+#include "vertex/kernels/elementwise.h"
 #include "vertex/kernels/gemm.h"
 #include "vertex/kernels/rows.h"
 
@@ -44,7 +45,7 @@ TEST(KernelThreads, RowKernelsGiveTheSameBitsForEveryPoolSize) {
   std::vector<float> first;
   for (const int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
-    std::array<std::vector<float>, 6> out;
+    std::array<std::vector<float>, 5> out;
     for (auto& part : out) part.resize(static_cast<size_t>(kRows * kWidth));
     const auto to = [&](size_t i) { return Operand{out[i].data(), kWidth}; };
     SegmentSum(to(0), in, begin.data(), kRows, kWidth, pool);
@@ -52,16 +53,40 @@ TEST(KernelThreads, RowKernelsGiveTheSameBitsForEveryPoolSize) {
     LogSoftmax(to(2), in, kRows, kWidth, pool);
     CrossEntropyGrad(to(3), {x.data(), 0}, in, labels.data(), kRows, kWidth, pool);
     ColumnSum(out[4].data(), in, kRows, kWidth, false, pool);
-    AccumulateRows({out[5].data(), kWidth, ids.data()}, in, kRows, kWidth, false, pool);
     SparseRows merged;
     MergeSparseRows(ids.data(), in, kRows, kWidth, pool, &merged);
     std::vector<float> all = merged.rows;
     for (const auto& part : out) all.insert(all.end(), part.begin(), part.end());
-    const double squares = SumOfSquares(in, kRows, kWidth, pool);
-    all.push_back(static_cast<float>(squares));
-    all.push_back(static_cast<float>(squares - static_cast<double>(all.back())));
     if (first.empty()) first = all;
     EXPECT_TRUE(SameBits(all, first)) << threads << " threads";
+  }
+}
+
+// Parents that meet in a shared child: added in row order at any number of threads, in every block of columns.
+TEST(KernelThreads, DuplicateTargetsAreAddedInRowOrder) {
+  constexpr int64_t kRows = 300, kTargets = 7;
+  for (const int64_t width : {40, 64, 65, 200, 700}) {
+    std::vector<int32_t> index;
+    for (int64_t r = 0; r < kRows; ++r) index.push_back(static_cast<int32_t>(r * 5 % (kTargets + 1)) - 1);
+    const std::vector<float> x = Uniform(kRows * width, 1), old = Uniform(kTargets * width, 2);
+    std::vector<float> want = old;
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t c = 0; c < width && index[static_cast<size_t>(r)] >= 0; ++c) {
+        want[static_cast<size_t>(index[static_cast<size_t>(r)] * width + c)] +=
+            x[static_cast<size_t>(r * width + c)] * 0.5f;
+      }
+    }
+    // Scaled into a temporary, then added.
+    ElementwiseProgram program{.inputs = 1, .outputs = 1, .temporaries = 1, .width = width, .steps = {}};
+    program.steps.push_back({.op = ElementwiseOp::kScale, .dst = 2, .a = 0, .scalar = 0.5f});
+    program.steps.push_back({.op = ElementwiseOp::kAccumulate, .dst = 1, .a = 2});
+    for (const int threads : {1, 2, 3}) {
+      ThreadPool pool(threads);
+      std::vector<float> dst = old, source = x;
+      const Operand operands[] = {{source.data(), width, nullptr}, {dst.data(), width, index.data()}};
+      RunElementwise(program, kRows, operands, nullptr, pool, true, false);
+      EXPECT_TRUE(SameBits(dst, want)) << width << " columns, " << threads << " threads";
+    }
   }
 }
 

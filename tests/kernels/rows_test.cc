@@ -2,7 +2,6 @@
 
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "tests/kernels/kernel_test_util.h"
 
@@ -49,37 +48,6 @@ TEST_F(RowsTest, CopyRows) {
     CopyRows(dst.operand(), src.operand(), rows, width, pool_);
     ExpectRows(dst, before, dst.operand(), rows, width, 0, [&](auto r, auto c) { return src.At(r, c); });
   });
-}
-
-TEST_F(RowsTest, AccumulateRowsWithDistinctTargets) {
-  ForSizes([&](Addressing mode, int64_t rows, int64_t width) {
-    for (const bool distinct : {true, false}) {
-      Rows2d src(mode, rows, width, 1), dst(mode, rows, width, 2, true);
-      const Rows2d old = dst;
-      AccumulateRows(dst.operand(), src.operand(), rows, width, distinct, pool_);
-      ExpectRows(dst, old.values(), dst.operand(), rows, width, 1e-6,
-                 [&](auto r, auto c) { return old.At(r, c) + src.At(r, c); });
-    }
-  });
-}
-
-TEST_F(RowsTest, AccumulateRowsAddsDuplicatesInOrder) {
-  constexpr int64_t kWidth = 700;
-  const std::vector<int32_t> index = {1, 1, -1, 0, 1};
-  const std::vector<float> src = Uniform(5 * kWidth, 1);
-  const std::vector<float> old = Uniform(2 * kWidth, 2);
-  std::vector<float> want = old;
-  for (size_t row = 0; row < index.size(); ++row) {
-    for (size_t c = 0; c < kWidth && index[row] >= 0; ++c) {
-      want[static_cast<size_t>(index[row]) * kWidth + c] += src[row * kWidth + c];
-    }
-  }
-  for (const int threads : {1, 2, 3}) {
-    ThreadPool pool(threads);
-    std::vector<float> dst = old;
-    AccumulateRows({dst.data(), kWidth, index.data()}, {src.data(), kWidth}, 5, kWidth, false, pool);
-    EXPECT_TRUE(SameBits(dst, want));
-  }
 }
 
 // Segments of 0 to 4 edges; the first edges of the buffer belong to nobody.
@@ -373,20 +341,6 @@ TEST_F(RowsTest, MergeSparseRowsSumsByIdInOrder) {
       EXPECT_TRUE(SameBits(std::vector<float>(first, first + width), sum));
     }
   });
-}
-
-TEST_F(RowsTest, SumOfSquaresIsExactWhereDoublesAre) {
-  ForSizes([&](Addressing mode, int64_t rows, int64_t width) {
-    Rows2d src(mode, rows, width, 1);
-    double want = 0;
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t c = 0; c < width; ++c) want += src.At(r, c) * src.At(r, c);
-    }
-    EXPECT_NEAR(SumOfSquares(src.operand(), rows, width, pool_), want, 1e-12 * want);
-    EXPECT_NEAR(Norm2(src.operand(), rows, width, pool_), std::sqrt(want), 1e-12 * std::sqrt(want));
-  });
-  const std::vector<float> huge = {3e38f, 3e38f};
-  EXPECT_TRUE(std::isfinite(SumOfSquares({huge.data(), 2}, 1, 2, pool_)));
 }
 
 TEST_F(RowsTest, BroadcastSourcesAndWideMissingRows) {

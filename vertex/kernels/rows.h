@@ -19,11 +19,8 @@ namespace cavs::cpu {
 // dst[r] = src[r].
 void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool);
 
-// dst[r] += src[r]. When dst names a row more than once `distinct` must be false: terms are then added in the order of
-// r.
-void AccumulateRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, bool distinct, ThreadPool& pool);
-
-// dst[r] = the sum of src[e] over the edges e in [begin[r], begin[r + 1]), in order; none gives zeros. src is
+// dst[r] = the sum of src[e] over the edges e in [begin[r], begin[r + 1]), in order and, where they
+// are many, in blocks of 64; none gives zeros. src is
 // addressed by edge, begin is [rows + 1] and need not start at 0.
 void SegmentSum(Operand dst, ConstOperand src, const int64_t* begin, int64_t rows, int64_t width, ThreadPool& pool);
 
@@ -85,12 +82,8 @@ void KlDivergence(Operand loss, ConstOperand x, ConstOperand t, int64_t rows, in
 void KlDivergenceGrad(Operand dx, ConstOperand dloss, ConstOperand t, int64_t rows, int64_t width, ThreadPool& pool);
 
 // out->ids = the distinct values of ids [count] without -1, ascending; out->rows = the rows of grads [count, width]
-// summed per id in the order of their positions. `out` keeps its memory between calls.
+// summed per id as SegmentSum does, in the order of their positions. `out` keeps its memory between calls.
 void MergeSparseRows(const int32_t* ids, ConstOperand grads, int64_t count, int64_t width, ThreadPool& pool,
                      SparseRows* out);
-
-// The sum of squares of src in double precision, and its square root.
-double SumOfSquares(ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool);
-double Norm2(ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool);
 
 }  // namespace cavs::cpu

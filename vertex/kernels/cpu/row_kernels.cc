@@ -108,21 +108,6 @@ float ExpStore(float* dst, const float* a, float shift, int64_t n) {
   return Sum(dst, n);
 }
 
-double SumOfSquares(const float* a, int64_t n) {
-  const hn::ScalableTag<double> d;
-  const hn::Rebind<float, decltype(d)> df;
-  const size_t lanes = hn::Lanes(d);
-  auto sum = hn::Zero(d);
-  size_t i = 0;
-  for (; i + lanes <= Size(n); i += lanes) {
-    const auto v = hn::PromoteTo(d, hn::LoadU(df, a + i));
-    sum = hn::MulAdd(v, v, sum);
-  }
-  double total = hn::GetLane(hn::SumOfLanes(d, sum));
-  for (; i < Size(n); ++i) total += static_cast<double>(a[i]) * static_cast<double>(a[i]);
-  return total;
-}
-
 const RowKernels* Table() {
   static constexpr RowKernels kTable = {.add = Add,
                                         .add_scaled = AddScaled,
@@ -138,8 +123,7 @@ const RowKernels* Table() {
                                         .squared_distance = SquaredDistance,
                                         .max = MaxOf,
                                         .exp_sum = ExpSum,
-                                        .exp_store = ExpStore,
-                                        .sum_of_squares = SumOfSquares};
+                                        .exp_store = ExpStore};
   return &kTable;
 }
 

@@ -23,7 +23,6 @@ struct RowKernels {
   float (*max)(const float* a, int64_t n);                                 // n > 0; unspecified when a NaN is among a
   float (*exp_sum)(const float* a, float shift, int64_t n);                // the sum of exp(a - shift)
   float (*exp_store)(float* dst, const float* a, float shift, int64_t n);  // dst = exp(a - shift); returns the sum
-  double (*sum_of_squares)(const float* a, int64_t n);                     // in double precision
 };
 
 // Immutable; safe from any thread.

@@ -1,9 +1,7 @@
 #include "vertex/kernels/rows.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include "cavs/base/error.h"
@@ -56,23 +54,6 @@ void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, Thread
     const float* const from = src.Row(row);
     if (to == nullptr) return;
     from != nullptr ? CopyRow(to, from, width) : ZeroRow(to, width);
-  });
-}
-
-void AccumulateRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, bool distinct, ThreadPool& pool) {
-  const RowKernels& kernels = Rows();
-  const auto add = [&](int64_t row, int64_t first, int64_t columns) {
-    float* const to = dst.Row(row);
-    const float* const from = src.Row(row);
-    if (to != nullptr && from != nullptr) kernels.add(to + first, from + first, columns);
-  };
-  if (distinct) {
-    ForRows(pool, rows, width, [&](int64_t row) { add(row, 0, width); });
-    return;
-  }
-  // Blocks of columns are independent whatever the rows are.
-  ForColumns(pool, rows, width, [&](int64_t first, int64_t columns) {
-    for (int64_t row = 0; row < rows; ++row) add(row, first, columns);
   });
 }
 
@@ -204,31 +185,6 @@ void MergeSparseRows(const int32_t* ids, ConstOperand grads, int64_t count, int6
   out->rows.resize(static_cast<size_t>(rows * width));
   SegmentSum({out->rows.data(), width, nullptr}, {grads.base, grads.ld, positions.data()}, begin.data(), rows, width,
              pool);
-}
-
-double SumOfSquares(ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool) {
-  if (src.Dense(width)) {
-    rows *= width;
-    src.ld = width = 1;
-  }
-  const RowKernels& kernels = Rows();
-  const int64_t grain = std::max<int64_t>(kJobFloats / std::max<int64_t>(width, 1), 1);
-  std::vector<double> sums(static_cast<size_t>((rows + grain - 1) / grain));
-  ParallelFor(pool, rows, grain, [&](int64_t first, int64_t last, int) {
-    double& sum = sums[static_cast<size_t>(first / grain)];
-    if (src.Dense(width)) {
-      sum = kernels.sum_of_squares(src.Row(first), (last - first) * width);
-      return;
-    }
-    for (int64_t row = first; row < last; ++row) {
-      if (const float* const values = src.Row(row)) sum += kernels.sum_of_squares(values, width);
-    }
-  });
-  return std::accumulate(sums.begin(), sums.end(), 0.0);
-}
-
-double Norm2(ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool) {
-  return std::sqrt(SumOfSquares(src, rows, width, pool));
 }
 
 }  // namespace cavs::cpu
