@@ -1,7 +1,11 @@
 #include "cavs/session.h"
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
@@ -13,11 +17,34 @@ namespace {
 // depends on the minibatch alone, so that a resumed run repeats it.
 constexpr int64_t kRowsWorthPacking = 128;
 
+// Of the automatic choice of shards: the fewest vertices and graphs that each should have. Two shards have rows worth
+// packing, as the bits of a row of a packed product, unlike those of a plain one, do not depend on the rows beside it.
+constexpr int64_t kRowsWorthShards = 64;
+constexpr int64_t kGraphsOfShard = 2;
+static_assert(2 * kRowsWorthShards >= kRowsWorthPacking);
+
+constexpr std::array<std::pair<ParallelPolicy, std::string_view>, 3> kParallelPolicies = {{
+    {ParallelPolicy::kAuto, "auto"},
+    {ParallelPolicy::kTask, "task"},
+    {ParallelPolicy::kShard, "shard"},
+}};
+
 std::unique_ptr<Pool> PoolFor(const SessionOptions& options) {
   return MakePool(options.memory, MakeDevice(DeviceKind::kCpu), {options.memory_limit, "minibatch"});
 }
 
 }  // namespace
+
+std::string_view ParallelPolicyName(ParallelPolicy policy) {
+  return kParallelPolicies[static_cast<size_t>(policy)].second;
+}
+
+ParallelPolicy ParseParallelPolicy(std::string_view name) {
+  for (const auto& [policy, known] : kParallelPolicies) {
+    if (known == name) return policy;
+  }
+  ThrowInvalid("parallel", fmt::format("expected one of auto, task, shard, got '{}'", name));
+}
 
 Session::Session(const Model& model, const SessionOptions& options)
     : model_(&model),
@@ -43,17 +70,33 @@ Session::Session(Model& model, const SessionOptions& options)
 
 Session::~Session() = default;
 
+// Graphs are cut unevenly, and a shard's tasks are narrower: shards of one or two graphs gain little or nothing.
+int32_t Session::Shards() const {
+  const int64_t threads = options_.threads;
+  switch (options_.parallel) {
+    case ParallelPolicy::kTask:
+      return 1;
+    case ParallelPolicy::kShard:
+      return static_cast<int32_t>(std::min(threads, std::max<int64_t>(1, batch_.graph_count())));
+    case ParallelPolicy::kAuto:
+      break;
+  }
+  if (batch_.vertex_count() < kRowsWorthShards * threads) return 1;
+  return static_cast<int32_t>(std::min(threads, std::max<int64_t>(1, batch_.graph_count() / kGraphsOfShard)));
+}
+
 void Session::Plan(std::span<const Example> examples, bool training) {
   const StopWatch watch;
   batch_.Clear();
   for (const Example& example : examples) batch_.Add(*example.graph, example.number);
   const bool draws = training && model_->executable(training)->draws();
   const bool shares = options_.sharing != SharingPolicy::kOff && !draws;
+  batch_.Shard(Shards());
   merged_ = shares ? sharer_.Merge(batch_, &shared_batch_) : std::span<const int32_t>();
   scheduler_->Plan(scheduled(), &schedule_);
   report_ = {};
   report_.schedule_seconds = watch.Seconds();
-  if (scheduled().vertex_count() < kRowsWorthPacking) return;
+  if (batch_.vertex_count() < kRowsWorthPacking) return;
   const StopWatch packing;
   model_->PackProducts();
   report_.prepare_seconds = packing.Seconds();
@@ -65,7 +108,7 @@ RunOptions Session::Options(bool training, HeadRows head, float loss_scale) cons
   run.head = head;
   run.seed = options_.seed;
   run.step = static_cast<uint64_t>(step_);
-  run.packed = scheduled().vertex_count() >= kRowsWorthPacking;
+  run.packed = batch_.vertex_count() >= kRowsWorthPacking;
   run.loss_scale = loss_scale;
   return run;
 }

@@ -1,8 +1,9 @@
 // Session: one thread of work on a Model: schedules minibatches, runs F and dF, and owns the memory of a run.
 //
 // A Session on a const Model runs forward only and keeps nothing for gradients; many of them may share one Model.
-// A Session on a mutable Model trains it and must be its only user. A Session is used by one thread at a time; the
-// answers do not depend on `threads`, bit for bit.
+// A Session on a mutable Model trains it and must be its only user. A Session is used by one thread at a time. In
+// f32, with ParallelPolicy::kAuto or kTask and the default passes and sharing, the answers do not depend on `threads`,
+// bit for bit; otherwise they do within rounding.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,17 @@ enum class LossReduction : uint8_t {
   kSum,
 };
 
+// How the cores are used.
+enum class ParallelPolicy : uint8_t {
+  kAuto,   // shards where the minibatch has graphs enough, else inside of large kernels
+  kTask,   // inside of large kernels alone
+  kShard,  // as many shards as threads
+};
+// "auto", "task", "shard".
+std::string_view ParallelPolicyName(ParallelPolicy policy);
+// Throws std::invalid_argument that lists the names.
+ParallelPolicy ParseParallelPolicy(std::string_view name);
+
 struct SessionOptions {
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
@@ -33,6 +45,7 @@ struct SessionOptions {
   // Equal work of a minibatch is done once. Has no effect on minibatches that draw dropout.
   SharingPolicy sharing = SharingPolicy::kInputs;
   int threads = 1;
+  ParallelPolicy parallel = ParallelPolicy::kAuto;
   LossReduction loss = LossReduction::kMean;
   uint64_t seed = 1;  // of dropout
 };
@@ -103,6 +116,7 @@ class Session {
 
  private:
   void Plan(std::span<const Example> examples, bool training);
+  int32_t Shards() const;
   void Run(const RunOptions& options);
   void Report();
   RunOptions Options(bool training, HeadRows head, float loss_scale) const;

@@ -26,6 +26,7 @@ void GraphBatch::Clear() {
   child_begin_.assign(1, 0);
   children_.clear();
   parent_counts_.clear();
+  shards_ = 1;
   type_count_ = 0;
   children_first_ = true;
 }
@@ -37,6 +38,7 @@ void GraphBatch::Add(const InputGraph& graph, int64_t example) {
     ThrowInvalid("graph batch", fmt::format("expected fewer than {} vertices in a minibatch, got {} with example {}",
                                             kMaxBatchVertices, total, example));
   }
+  shards_ = 1;
   const int64_t edge_offset = edge_count();
   graph_of_.insert(graph_of_.end(), static_cast<size_t>(graph.vertex_count()), static_cast<int32_t>(graph_count()));
   graphs_.push_back(&graph);
@@ -71,12 +73,31 @@ void GraphBatch::Pack(std::span<const InputGraph* const> graphs, std::span<const
   for (size_t i = 0; i < graphs.size(); ++i) Add(*graphs[i], examples[i]);
 }
 
+void GraphBatch::Shard(int32_t shards) {
+  CAVS_CHECK(shards >= 1, "{} shards", shards);
+  const int64_t graphs = graph_count();
+  shards_ = static_cast<int32_t>(std::max<int64_t>(1, std::min<int64_t>(shards, graphs)));
+  shard_of_graph_.resize(static_cast<size_t>(graphs));
+  // A graph belongs to the shard that its middle falls into, but no shard stays without graphs.
+  int32_t shard = 0;
+  for (int64_t g = 0; g < graphs; ++g) {
+    const int64_t middle = (first_vertex(g) + first_vertex(g + 1)) / 2;
+    const auto aim = static_cast<int32_t>(middle * shards_ / std::max<int64_t>(vertex_count(), 1));
+    const auto least = static_cast<int32_t>(std::max<int64_t>(0, shards_ - (graphs - g)));
+    const int32_t most = g == 0 ? 0 : shard + 1;
+    shard = std::clamp(std::max(aim, shard), std::min(least, most), most);
+    shard_of_graph_[static_cast<size_t>(g)] = shard;
+  }
+}
+
 void GraphBatch::Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged) {
   CAVS_CHECK(std::ssize(merged) == batch.vertex_count(), "{} numbers for {} vertices", merged.size(),
              batch.vertex_count());
   Clear();
   graphs_ = batch.graphs_;
   examples_ = batch.examples_;
+  shard_of_graph_ = batch.shard_of_graph_;
+  shards_ = batch.shards_;
   type_count_ = batch.type_count_;
   parent_counts_.assign(origin.size(), 0);
   for (size_t v = 0; v < origin.size(); ++v) {

@@ -28,6 +28,14 @@ class GraphBatch {
   // `batch` for each of ours, which stands for it: graph_of() and local_id() are its own. Graphs are those of `batch`.
   void Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged);
 
+  // Cuts the graphs into at most `shards` runs of consecutive graphs with about equally many vertices each; every run
+  // has a graph. Clear() and Add() end it: a batch that was not cut is one shard. Children are in their parents' shard.
+  void Shard(int32_t shards);
+  int32_t shard_count() const { return shards_; }
+  int32_t shard_of(int64_t v) const {
+    return shards_ == 1 ? 0 : shard_of_graph_[static_cast<size_t>(graph_of(v))];
+  }
+
   int64_t graph_count() const { return static_cast<int64_t>(graphs_.size()); }
   int64_t vertex_count() const { return static_cast<int64_t>(types_.size()); }
   int64_t edge_count() const { return static_cast<int64_t>(children_.size()); }
@@ -72,6 +80,8 @@ class GraphBatch {
   std::vector<int64_t> child_begin_ = {0};
   std::vector<int32_t> children_;
   std::vector<int32_t> parent_counts_;
+  std::vector<int32_t> shard_of_graph_;  // when there are several
+  int32_t shards_ = 1;
   int32_t type_count_ = 0;
   bool children_first_ = true;
 };

@@ -14,6 +14,8 @@ constexpr int64_t kNoEdges[] = {0};  // the edge_begin of a type without rows
 
 void Schedule::Clear() {
   tasks_.clear();
+  part_begin_.clear();
+  shard_count_ = 1;
   segments_.clear();
   row_of_vertex_.clear();
   for (TypeRows& rows : types_) {
@@ -31,6 +33,8 @@ void Schedule::Append(const GraphBatch& batch, std::span<const int32_t> vertices
              "task_begin must run from 0 to {}", vertices.size());
   CAVS_CHECK(std::ssize(row_of_vertex_) <= batch.vertex_count(), "the batch lost vertices that are scheduled");
   if (vertices.empty()) return;
+  CAVS_CHECK(tasks_.empty() || shard_count_ == batch.shard_count(), "the batch was cut into shards anew");
+  shard_count_ = batch.shard_count();
   row_of_vertex_.resize(static_cast<size_t>(batch.vertex_count()), kNone);
   if (std::ssize(types_) < batch.type_count()) types_.resize(static_cast<size_t>(batch.type_count()));
 
@@ -72,6 +76,27 @@ void Schedule::AppendTask(const GraphBatch& batch, std::span<const int32_t> vert
   }
   rows.vertex_of_row.insert(rows.vertex_of_row.end(), vertices.begin(), vertices.end());
   tasks_.push_back({type, first_row, std::ssize(vertices), first_edge, std::ssize(rows.edge_child) - first_edge});
+  if (shard_count_ > 1) AppendParts(batch, vertices, first_row);
+}
+
+void Schedule::AppendParts(const GraphBatch& batch, std::span<const int32_t> vertices, int64_t first_row) {
+  size_t next = 0;
+  for (int32_t shard = 0; shard < shard_count_; ++shard) {
+    part_begin_.push_back(first_row + static_cast<int64_t>(next));
+    while (next < vertices.size() && batch.shard_of(vertices[next]) == shard) ++next;
+  }
+  CAVS_CHECK(next == vertices.size(), "the vertices of a task are not in the order of their shards");
+}
+
+Task Schedule::Part(int64_t task, int32_t shard) const {
+  const Task& whole = tasks_[static_cast<size_t>(task)];
+  if (shard_count_ == 1) return whole;
+  const auto place = static_cast<size_t>(task * shard_count_ + shard);
+  const int64_t first = part_begin_[place];
+  const int64_t last = shard + 1 < shard_count_ ? part_begin_[place + 1] : whole.first_row + whole.count;
+  const std::span<const int64_t> edges = edge_begin(whole.type);
+  const int64_t first_edge = edges[static_cast<size_t>(first)];
+  return {whole.type, first, last - first, first_edge, edges[static_cast<size_t>(last)] - first_edge};
 }
 
 double Schedule::mean_width() const {

@@ -49,7 +49,8 @@ class Schedule {
 
   // Appends a segment: `vertices` are batch ids in schedule order, and task i holds vertices[task_begin[i] ..
   // task_begin[i + 1]), so task_begin is [tasks + 1] and starts with 0. Vertices of a task have one type, none has been
-  // scheduled before, and all their children are missing or scheduled by earlier tasks; CAVS_CHECK guards this.
+  // scheduled before, and all their children are missing or scheduled by earlier tasks; those of a task are ordered by
+  // shard. CAVS_CHECK guards this.
   // Schedulers call it; so does whoever has an order of their own. An empty segment is not recorded.
   void Append(const GraphBatch& batch, std::span<const int32_t> vertices, std::span<const int64_t> task_begin);
 
@@ -58,6 +59,10 @@ class Schedule {
   std::span<const Task> tasks(const Segment& segment) const {
     return tasks().subspan(static_cast<size_t>(segment.first_task), static_cast<size_t>(segment.task_count));
   }
+  // What of a task belongs to one shard of the batch (GraphBatch::Shard): a run of its rows, maybe none. Tasks of one
+  // shard need nothing of another.
+  int32_t shard_count() const { return shard_count_; }
+  Task Part(int64_t task, int32_t shard) const;
   // The tasks from last to first; a view that copies nothing.
   ReversedTasks Reversed() const { return ReversedTasks(tasks()); }
 
@@ -94,9 +99,12 @@ class Schedule {
   bool Has(int32_t type) const { return type >= 0 && type < type_count_; }
   const TypeRows& Type(int32_t type) const { return types_[static_cast<size_t>(type)]; }
   void AppendTask(const GraphBatch& batch, std::span<const int32_t> vertices);
+  void AppendParts(const GraphBatch& batch, std::span<const int32_t> vertices, int64_t first_row);
 
   std::vector<Task> tasks_;
   std::vector<Segment> segments_;
+  std::vector<int64_t> part_begin_;  // [tasks, shards]: first row of each part, when there are several shards
+  int32_t shard_count_ = 1;
   std::vector<int32_t> row_of_vertex_;
   std::vector<TypeRows> types_;  // never shrinks, so that its buffers are reused; type_count_ of them are in use
   int32_t type_count_ = 0;

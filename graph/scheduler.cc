@@ -246,7 +246,20 @@ void Scheduler::Extend(const GraphBatch& batch, Schedule* schedule) {
   CAVS_CHECK(schedule->vertex_count() + std::ssize(order_.vertices) == batch.vertex_count(),
              "{} of {} vertices scheduled", schedule->vertex_count() + std::ssize(order_.vertices),
              batch.vertex_count());
+  SortTasks(batch);
   schedule->Append(batch, order_.vertices, order_.task_begin);
+}
+
+// Policies that take vertices in the order of the batch leave little to sort: what became ready in one task is ordered.
+void Scheduler::SortTasks(const GraphBatch& batch) {
+  const auto before = [&](int32_t a, int32_t b) {
+    return std::pair(batch.graph_of(a), a) < std::pair(batch.graph_of(b), b);
+  };
+  for (size_t task = 0; task + 1 < order_.task_begin.size(); ++task) {
+    const auto begin = order_.vertices.begin() + order_.task_begin[task];
+    const auto end = order_.vertices.begin() + order_.task_begin[task + 1];
+    if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
+  }
 }
 
 std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy) {

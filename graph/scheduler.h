@@ -5,6 +5,9 @@
 //   frontier  all ready vertices of a type, the type with the most of them first (Cavs)
 //   agenda    all ready vertices of a type, the type of the lowest average depth first (DyNet)
 //
+// Vertices of a task are in the order of their graphs, so that the rows of a shard follow each other and the order of
+// rows does not depend on the number of shards.
+//
 // All depend on the batch alone, take linear time (for frontier and agenda plus, for every task, the number of types
 // that have ready vertices), and do not recurse. Ties go to the lowest type. A scheduler keeps scratch that it reuses;
 // it allocates nothing once warm. Thread-safety: one thread per scheduler.
@@ -47,6 +50,8 @@ class Scheduler {
   virtual void Arrange(const GraphBatch& batch, int64_t first, Order* order) = 0;
 
  private:
+  void SortTasks(const GraphBatch& batch);
+
   Order order_;
 };
 

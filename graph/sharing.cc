@@ -90,6 +90,7 @@ void Sharer::MakeKey(const GraphBatch& batch, int32_t v) {
   const auto g = static_cast<size_t>(batch.graph_of(v));
   const auto local = static_cast<size_t>(batch.local_id(v));
   key_.push_back(batch.type(v));
+  key_.push_back(types_[type].recurrent ? batch.shard_of(v) : 0);
   for (size_t c = first_column_[type]; c < first_column_[type + 1]; ++c) {
     const int32_t column = columns_[g * first_column_.back() + c];
     key_.push_back(column == kNone ? kNone : batch.graph(static_cast<int64_t>(g)).ids(column)[local]);

@@ -5,6 +5,7 @@
 //   inputs     vertices without children: a word is embedded and transformed once per minibatch
 //   subgraphs  whole subgraphs
 //
+// Vertices of a recurrent type merge inside of their shard alone, so that shards can recur side by side.
 // Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with
 // the original vertices. At most kMostCopies vertices become one, so that these sums stay short and lose no digits.
 // Linear time, no recursion, scratch is reused. One thread per Sharer.
@@ -31,7 +32,8 @@ SharingPolicy ParseSharingPolicy(std::string_view name);
 // What F reads from outside at a vertex of a type.
 struct TypeInputs {
   std::vector<std::string> id_columns;
-  bool shareable = true;  // false where F pulls rows of floats, which are not compared
+  bool shareable = true;   // false where F pulls rows of floats, which are not compared
+  bool recurrent = true;   // F or dF runs over its vertices task by task
 };
 
 class Sharer {

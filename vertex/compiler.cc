@@ -12,6 +12,12 @@ std::shared_ptr<const Executable> Executable::Compile(const Program& forward, co
 
 std::vector<TypeInputs> Executable::inputs() const {
   std::vector<TypeInputs> result(signature().types.size());
+  for (size_t type = 0; type < result.size(); ++type) {
+    const auto recurs = [&](const std::vector<FunctionSteps>& functions) {
+      return !functions[type].phase(Phase::kRecurrent).empty();
+    };
+    result[type].recurrent = recurs(forward_types_) || recurs(backward_types_);
+  }
   for (const Instruction& instruction : forward_.instructions) {
     if (instruction.space.type < 0) continue;
     TypeInputs& type = result[static_cast<size_t>(instruction.space.type)];

@@ -71,6 +71,7 @@ class Compiler {
   void EmitConcat(const Section& section, Site site);
   void EmitCopy(const Section& section, Site site, const Location& from, const Location& to, int64_t width);
   void EmitKernel(const Section& section, Site site);
+  void EmitCollection(const Section& section, Site site);
   void EmitGroup(const Section& section, const Group& group);
   Location SinkTarget(const Instruction& instruction);
 

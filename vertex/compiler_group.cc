@@ -44,10 +44,6 @@ ElementwiseOp ElementwiseOf(Op op) {
     case Op::kScatter:
     case Op::kPush:
       return ElementwiseOp::kCopy;
-    case Op::kGatherGrad:
-    case Op::kGatherAllGrad:
-    case Op::kPushedGrad:
-      return ElementwiseOp::kAccumulate;
     default:
       break;
   }
@@ -64,7 +60,7 @@ class SlotTable {
     int32_t number;
   };
 
-  Slot Input(const Location& location, int64_t width, Space space) {
+  Slot Input(const Location& location, int64_t width, const RowSpace& space) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i] == location && input_widths[i] == width) return {Role::kInput, static_cast<int32_t>(i)};
     }
@@ -95,7 +91,7 @@ class SlotTable {
 
   std::vector<Location> inputs, outputs;
   std::vector<int64_t> input_widths;
-  std::vector<Space> input_spaces;
+  std::vector<RowSpace> input_spaces;
   int32_t temporaries = 0;
 
  private:
@@ -124,15 +120,12 @@ struct Draft {
 
 }  // namespace
 
-// Where a sink of a group writes; not valid when the value is computed there already.
+// Where a scatter or push writes; not valid when the value is computed there already.
 Location Compiler::SinkTarget(const Instruction& instruction) {
   const int32_t channel = instruction.attributes.channel;
-  if (instruction.op == Op::kScatter || instruction.op == Op::kPush) {
-    const Location table{ChannelBuffer(BufferKind::kChannel, e_->table_of(channel)), 0, -1};
-    const bool alias = e_->table_of(channel) != channel;
-    return alias || e_->location(instruction.inputs[0]) == table ? Location{} : table;
-  }
-  return {ChannelBuffer(BufferKind::kChannelGradient, channel), 0, IndexFor(IndexOf(instruction))};
+  const Location table{ChannelBuffer(BufferKind::kChannel, e_->table_of(channel)), 0, -1};
+  const bool alias = e_->table_of(channel) != channel;
+  return alias || e_->location(instruction.inputs[0]) == table ? Location{} : table;
 }
 
 // Turns the members of one group into a fused program. Values that live inside of the group alone become temporaries,
@@ -168,7 +161,6 @@ class Compiler::GroupEmitter {
     }
     draft.dst = target.valid() ? slots_.Output(target) : slots_.Temporary();
     if (!sink) made_[instruction.output] = draft.dst;
-    accumulates_ = accumulates_ || (sink && target.index >= 0);
     draws_ = draws_ || instruction.op == Op::kDropout;
     drafts_.push_back(draft);
   }
@@ -176,7 +168,7 @@ class Compiler::GroupEmitter {
   SlotTable::Slot Operand(ValueId value) {
     const auto here = made_.find(value);
     if (here != made_.end()) return here->second;
-    return slots_.Input(compiler_.e_->location(value), compiler_.WidthOf(value), compiler_.ValueOf(value).space.kind);
+    return slots_.Input(compiler_.e_->location(value), compiler_.WidthOf(value), compiler_.ValueOf(value).space);
   }
 
   Step MakeStep() const {
@@ -185,7 +177,6 @@ class Compiler::GroupEmitter {
     step.backward = section_.backward;
     step.instruction = group_.instructions[0];
     step.space = At(0).space;
-    step.accumulates = accumulates_;
     step.draws = draws_;
     const Instruction& first = *drafts_[0].instruction;
     step.group.width = compiler_.WidthOf(first.output != kNoValue ? first.output : first.inputs[0]);
@@ -211,7 +202,7 @@ class Compiler::GroupEmitter {
     step.widths = slots_.input_widths;
     step.widths.resize(step.operands.size(), step.group.width);
     step.spaces = slots_.input_spaces;
-    step.spaces.resize(step.operands.size(), step.space.kind);
+    step.spaces.resize(step.operands.size(), step.space);
     return step;
   }
 
@@ -222,7 +213,7 @@ class Compiler::GroupEmitter {
   SlotTable slots_;
   std::map<ValueId, SlotTable::Slot> made_;
   std::vector<Draft> drafts_;
-  bool accumulates_ = false, draws_ = false;
+  bool draws_ = false;
 };
 
 void Compiler::EmitGroup(const Section& section, const Group& group) { GroupEmitter(this, section, group).Run(); }

@@ -1,7 +1,15 @@
+#include <algorithm>
+
 #include "cavs/base/error.h"
 #include "vertex/compiler.h"
 
 namespace cavs {
+namespace {
+
+// Gradients for the rows that F gathered; the owner of the rows collects them.
+bool SendsBack(Op op) { return op == Op::kGatherGrad || op == Op::kGatherAllGrad || op == Op::kPushedGrad; }
+
+}  // namespace
 
 void Compiler::EmitSteps() {
   for (const Section& section : sections_) {
@@ -17,6 +25,8 @@ void Compiler::EmitSteps() {
 
 void Compiler::EmitPlain(const Section& section, Site site) {
   const Instruction& instruction = At(site);
+  if (SendsBack(instruction.op)) return;
+  if (instruction.op == Op::kScatterGrad || instruction.op == Op::kPushGrad) return EmitCollection(section, site);
   if (instruction.op == Op::kLookupGrad) {
     const Location rows = e_->location(instruction.inputs[0]);
     e_->lookup_gradients_.push_back({instruction.attributes.parameter, IndexOf(instruction), rows, instruction.space});
@@ -49,7 +59,7 @@ void Compiler::EmitCopy(const Section& section, Site site, const Location& from,
   step.inputs = 1;
   step.widths = {width, width};
   const bool shared = e_->buffers_[static_cast<size_t>(from.buffer)].kind == BufferKind::kConstant;
-  step.spaces = {shared ? Space::kConstant : step.space.kind, step.space.kind};
+  step.spaces = {shared ? RowSpace{Space::kConstant, -1} : step.space, step.space};
   section.steps->push_back(std::move(step));
 }
 
@@ -66,8 +76,36 @@ void Compiler::EmitKernel(const Section& section, Site site) {
     CAVS_CHECK(e_->location(value).valid(), "{} reads %{}, which has no rows", OpName(instruction.op), value);
     step.operands.push_back(e_->location(value));
     step.widths.push_back(WidthOf(value));
-    step.spaces.push_back(ValueOf(value).space.kind);
+    step.spaces.push_back(ValueOf(value).space);
   }
+  section.steps->push_back(std::move(step));
+}
+
+void Compiler::EmitCollection(const Section& section, Site site) {
+  const Instruction& instruction = At(site);
+  const int32_t channel = instruction.attributes.channel;
+  Step step;
+  step.kind = StepKind::kCollect;
+  step.backward = true;
+  step.instruction = site.instruction;
+  step.space = instruction.space;
+  Collection collection{e_->channel_class(channel), {}};
+  const auto add = [&](ValueId value) {
+    step.operands.push_back(e_->location(value));
+    step.widths.push_back(WidthOf(value));
+    step.spaces.push_back(ValueOf(value).space);
+  };
+  for (const Instruction& sender : e_->backward_.instructions) {
+    if (!SendsBack(sender.op) || sender.attributes.channel != channel) continue;
+    add(sender.inputs[0]);
+    collection.indices.push_back(IndexFor(IndexOf(sender)));
+  }
+  step.inputs = static_cast<int32_t>(step.operands.size());
+  add(instruction.output);
+  auto& known = e_->collections_;
+  const auto found = std::find(known.begin(), known.end(), collection);
+  step.collection = static_cast<int32_t>(found - known.begin());
+  if (found == known.end()) known.push_back(std::move(collection));
   section.steps->push_back(std::move(step));
 }
 

@@ -3,6 +3,7 @@
 // Compilation decides, for every value, where its rows lie (Location) and which instructions run as one fused group:
 //  - gathers, pulls, slices and pushed rows are addresses, not copies, unless a product must read them;
 //  - the parts of a concatenation are written in place by their producers, a scattered value into its state's table;
+//  - what readers send back to a state or a pushed value stays where it was computed, and is summed when it is read;
 //  - values used only inside of their own fused group have no memory at all.
 // Immutable after Compile; safe to share between threads.
 #pragma once
@@ -64,7 +65,7 @@ struct Location {
   friend bool operator==(const Location&, const Location&) = default;
 };
 
-enum class StepKind : uint8_t { kGroup, kCopy, kKernel };
+enum class StepKind : uint8_t { kGroup, kCopy, kKernel, kCollect };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
@@ -74,11 +75,19 @@ struct Step {
   std::vector<Location> operands;  // inputs, then outputs
   int32_t inputs = 0;
   std::vector<int64_t> widths;               // of the operands
-  std::vector<Space> spaces;                 // of the operands: which numbering of rows they follow
+  std::vector<RowSpace> spaces;              // of the operands: which numbering of rows they follow
   ElementwiseProgram group;                  // kGroup
   ElementwiseProgram group_without_dropout;  // the same outside of training; empty unless `draws`
-  bool accumulates = false;                  // kGroup: an indexed output may name a row twice when children are shared
+  int32_t collection = -1;                   // kCollect
   bool draws = false;                        // kGroup: reads the row keys of dropout
+};
+
+// The gradient of a channel: for each row of the tables of its class, the sum of what all readers of the row send back.
+// Sources name rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] = r.
+struct Collection {
+  int32_t channel_class = -1;
+  std::vector<int32_t> indices;  // by source, into Executable::indices()
+  friend bool operator==(const Collection&, const Collection&) = default;
 };
 
 // Steps of one function, by phase.
@@ -114,6 +123,7 @@ class Executable {
   const std::vector<Step>& head(bool backward) const { return backward ? backward_head_ : forward_head_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<IndexSpec>& indices() const { return indices_; }
+  const std::vector<Collection>& collections() const { return collections_; }
   const std::vector<LookupGradient>& lookup_gradients() const { return lookup_gradients_; }
   // Parameters that products multiply by.
   const std::vector<int32_t>& multiplied() const { return multiplied_; }
@@ -143,6 +153,7 @@ class Executable {
   std::vector<Step> forward_head_, backward_head_;
   std::vector<Buffer> buffers_;
   std::vector<IndexSpec> indices_;
+  std::vector<Collection> collections_;
   std::vector<LookupGradient> lookup_gradients_;
   std::vector<int32_t> multiplied_;
   std::vector<Location> locations_;

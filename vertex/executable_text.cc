@@ -77,6 +77,9 @@ std::string ToString(const Executable& executable, const Step& step) {
     case StepKind::kCopy:
       text = "copy";
       break;
+    case StepKind::kCollect:
+      text = "collect";
+      break;
     case StepKind::kKernel:
       text = OpNameOf(executable, step);
       break;

@@ -1,8 +1,8 @@
 #include "vertex/executor.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -43,7 +43,8 @@ struct Executor::Impl {
         pool(m),
         threads(t),
         placement(executable.get()),
-        runner(executable.get(), p, t) {
+        runner(executable.get(), p, t),
+        sharded{Separable(false), Separable(true)} {
     buffers.resize(executable->buffers().size());
     for (const bool backward : {false, true}) {
       for (size_t type = 0; type < executable->signature().types.size(); ++type) {
@@ -70,9 +71,20 @@ struct Executor::Impl {
     return result;
   }
 
-  // Calls visit(steps, range) in order of execution, and lap(phase) behind each phase.
-  template <typename Visit, typename Lap>
-  void Walk(bool backward, Visit visit, Lap lap) {
+  // Whether the shards of a schedule may recur side by side: no step adds into the gradient of a parameter, which all
+  // shards have in common.
+  bool Separable(bool backward) const {
+    if (backward && !executable->has_backward()) return false;
+    const Program& program = backward ? executable->backward() : executable->forward();
+    return std::none_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
+      const bool adds = i.op == Op::kMatMulGrad || i.op == Op::kColumnSumGrad;
+      return adds && i.phase == Phase::kRecurrent && i.space.kind != Space::kHead;
+    });
+  }
+
+  // Calls visit(steps, range) in order of execution, and lap(phase) behind each phase; recur(types) runs the tasks.
+  template <typename Visit, typename Recur, typename Lap>
+  void Walk(bool backward, Visit visit, Recur recur, Lap lap) {
     std::vector<Function>& types = functions[backward ? 1 : 0];
     Steps& head = heads[backward ? 1 : 0];
     const RowRange head_range{0, placement.rows({Space::kHead, -1}), 0, 0};
@@ -83,21 +95,58 @@ struct Executor::Impl {
       }
       lap(phase);
     };
-    const auto task = [&](const Task& t) {
-      Steps& steps = types[static_cast<size_t>(t.type)].phases[static_cast<size_t>(Phase::kRecurrent)];
-      if (!steps.empty()) visit(steps, RowRange{t.first_row, t.count, t.first_edge, t.edge_count});
-    };
     if (backward) visit(head, head_range);
     all(Phase::kHoisted);
-    if (backward) {
-      for (const Task& t : schedule->Reversed()) task(t);
-    } else {
-      for (const Task& t : schedule->tasks()) task(t);
-    }
+    recur(types);
     lap(Phase::kRecurrent);
     all(Phase::kDeferred);
     if (!backward) visit(head, head_range);
     lap(Phase::kDeferred);
+  }
+
+  // Calls visit(steps, range) for what each task has of one shard, in order of execution.
+  template <typename Visit>
+  void WalkTasks(bool backward, std::vector<Function>& types, int32_t shard, Visit visit) {
+    const int64_t tasks = schedule->task_count();
+    for (int64_t i = 0; i < tasks; ++i) {
+      const Task part = schedule->Part(backward ? tasks - 1 - i : i, shard);
+      Steps& steps = types[static_cast<size_t>(part.type)].phases[static_cast<size_t>(Phase::kRecurrent)];
+      if (part.count > 0) visit(steps, RowRange{part.first_row, part.count, part.first_edge, part.edge_count});
+    }
+  }
+
+  void RunSteps(Steps& steps, const RowRange& range, KernelRunner* kernels) {
+    for (BoundStep& step : steps) {
+      if (profiling) {
+        kernels->RunTimed(step, range);
+      } else {
+        kernels->Run(step, range);
+      }
+    }
+  }
+
+  // Shards side by side, each on one thread, without a word between them from the first task to the last. While
+  // profiling one after another, as the times of a step are to add up.
+  void RunTasks(bool backward, std::vector<Function>& types) {
+    const int32_t shards = schedule->shard_count();
+    const auto run = [&](int32_t shard, KernelRunner* kernels) {
+      WalkTasks(backward, types, shard, [&](Steps& steps, const RowRange& range) { RunSteps(steps, range, kernels); });
+    };
+    if (shards == 1) return run(0, &runner);
+    const bool apart = sharded[backward ? 1 : 0] && !profiling;
+    ThreadPool& workers = apart ? *threads : alone;
+    workers.Run(shards, [&](int64_t shard, int) {
+      run(static_cast<int32_t>(shard), shard_runners[static_cast<size_t>(shard)].get());
+    });
+  }
+
+  void BeginRunners(const RunOptions& options) {
+    runner.Begin(&placement, schedule, options);
+    const auto shards = static_cast<size_t>(schedule->shard_count());
+    while (shards > 1 && shard_runners.size() < shards) {
+      shard_runners.push_back(std::make_unique<KernelRunner>(executable.get(), parameters, &alone));
+    }
+    for (const auto& kernels : shard_runners) kernels->Begin(&placement, schedule, options);
   }
 
   void RunAll(bool backward) {
@@ -112,17 +161,14 @@ struct Executor::Impl {
       mark = now;
     };
     Walk(
-        backward,
-        [&](Steps& steps, const RowRange& range) {
-          for (BoundStep& step : steps) {
-            if (profiling) {
-              runner.RunTimed(step, range);
-            } else {
-              runner.Run(step, range);
-            }
-          }
-        },
-        lap);
+        backward, [&](Steps& steps, const RowRange& range) { RunSteps(steps, range, &runner); },
+        [&](std::vector<Function>& types) { RunTasks(backward, types); }, lap);
+    GatherCounters();
+  }
+
+  void GatherCounters() {
+    counters = runner.counters();
+    for (const auto& kernels : shard_runners) counters += kernels->counters();
   }
 
   // Calls visit(step) for every step, in order of functions.
@@ -153,7 +199,6 @@ struct Executor::Impl {
       if (owned && IsBackward(*executable, buffer) == backward) {
         const int64_t bytes = BufferRows(buffer) * buffer.width * static_cast<int64_t>(sizeof(float));
         bound = {static_cast<float*>(pool->Allocate(bytes, names[b])), buffer.width};
-        if (buffer.kind == BufferKind::kChannelGradient) std::memset(bound.base, 0, static_cast<size_t>(bytes));
       } else if (!owned && !backward) {
         bound = BindShared(buffer);
       }
@@ -199,7 +244,7 @@ struct Executor::Impl {
     const auto bind = [&](Steps& steps) {
       for (BoundStep& bound : steps) {
         for (size_t i = 0; i < bound.operands.size(); ++i) {
-          bound.operands[i] = Resolve(bound.step->operands[i], bound.step->space);
+          bound.operands[i] = Resolve(bound.step->operands[i], bound.step->spaces[i]);
         }
       }
     };
@@ -224,7 +269,7 @@ struct Executor::Impl {
     const Step& step = *bound.step;
     const int64_t rows = range.count(step.space.kind);
     for (size_t i = static_cast<size_t>(step.inputs); i < bound.operands.size(); ++i) {
-      const bool edges = step.spaces[i] == Space::kEdge;
+      const bool edges = step.spaces[i].kind == Space::kEdge;
       const int64_t first = edges ? range.edge : range.first(step.space.kind);
       for (int64_t r = 0; r < rows; ++r) {
         const float* row = bound.operands[i].Row(first + r);
@@ -255,6 +300,9 @@ struct Executor::Impl {
   ThreadPool* threads;
   Placement placement;
   KernelRunner runner;
+  ThreadPool alone{1};
+  std::vector<std::unique_ptr<KernelRunner>> shard_runners;  // by shard; none until there are several
+  const std::array<bool, 2> sharded;                         // forward, backward
   std::vector<Function> functions[2];
   Steps heads[2];
   std::vector<BoundBuffer> buffers;
@@ -264,6 +312,7 @@ struct Executor::Impl {
   float loss_scale = 1.0f;
   bool profiling = false;
   RunTimes times;
+  RunCounters counters;
   SparseRows merged;
   std::vector<std::vector<float>> head_copies;
 };
@@ -291,7 +340,6 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
   x.pool->Rewind();
   x.pool->set_context(batch.vertex_count());
   x.times = {};
-  x.runner.counters() = {};
   x.loss_scale = options.loss_scale;
   const double start = Now();
   x.placement.Plan(batch, schedule, options, shared);
@@ -299,7 +347,7 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
   x.batch = &batch;
   x.schedule = &schedule;
   x.BindSteps(false);
-  x.runner.Begin(&x.placement, &schedule, options);
+  x.BeginRunners(options);
   x.times.pack = Now() - start;
   x.RunAll(false);
 }
@@ -311,6 +359,7 @@ void Executor::Backward(Gradients* gradients) {
   x.AllocateBuffers(true);
   x.BindSteps(true);
   x.runner.set_gradients(gradients);
+  for (const auto& kernels : x.shard_runners) kernels->set_gradients(gradients);
   x.times.backward += Now() - start;
   x.RunAll(true);
   const double merge = Now();
@@ -359,18 +408,19 @@ NonFinite Executor::FindNonFinite() const {
   Impl& x = *impl_;
   x.RequireRun();
   NonFinite result;
-  x.Walk(
-      false,
-      [&](Impl::Steps& steps, const RowRange& range) {
-        for (const BoundStep& step : steps) {
-          const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
-          if (row < 0) continue;
-          result.found = true;
-          result.operation = ToString(x.executable->forward(), *step.instruction);
-          std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
-        }
-      },
-      [](Phase) {});
+  const auto inspect = [&](Impl::Steps& steps, const RowRange& range) {
+    for (const BoundStep& step : steps) {
+      const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
+      if (row < 0) continue;
+      result.found = true;
+      result.operation = ToString(x.executable->forward(), *step.instruction);
+      std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
+    }
+  };
+  const auto recur = [&](std::vector<Impl::Function>& types) {
+    for (int32_t shard = 0; shard < x.schedule->shard_count(); ++shard) x.WalkTasks(false, types, shard, inspect);
+  };
+  x.Walk(false, inspect, recur, [](Phase) {});
   return result;
 }
 
@@ -405,6 +455,6 @@ std::vector<StepProfile> Executor::profile() const {
 }
 
 const RunTimes& Executor::times() const { return impl_->times; }
-const RunCounters& Executor::counters() const { return impl_->runner.counters(); }
+const RunCounters& Executor::counters() const { return impl_->counters; }
 
 }  // namespace cavs

@@ -54,6 +54,12 @@ struct RunCounters {
   int64_t launches = 0;      // kernel calls
   int64_t copied_bytes = 0;  // moved by gathers, scatters and concatenations alone
   double flops = 0;          // useful floating-point operations of matrix products
+  RunCounters& operator+=(const RunCounters& other) {
+    launches += other.launches;
+    copied_bytes += other.copied_bytes;
+    flops += other.flops;
+    return *this;
+  }
 };
 
 // The first non-finite number of a run, in order of execution.

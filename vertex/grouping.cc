@@ -97,9 +97,6 @@ bool JoinsGroup(Op op) {
   switch (op) {
     case Op::kScatter:
     case Op::kPush:
-    case Op::kGatherGrad:
-    case Op::kGatherAllGrad:
-    case Op::kPushedGrad:
       return true;
     default:
       return IsElementwise(op);

@@ -24,6 +24,7 @@ KernelRunner::KernelRunner(const Executable* executable, const ParameterStore* p
 void KernelRunner::Begin(const Placement* placement, const Schedule* schedule, const RunOptions& options) {
   placement_ = placement;
   schedule_ = schedule;
+  counters_ = {};
   training_ = options.training;
   packed_ = options.packed;
 }
@@ -40,6 +41,9 @@ void KernelRunner::Run(const BoundStep& bound, const RowRange& range) {
       break;
     case StepKind::kKernel:
       RunKernel(bound, range);
+      break;
+    case StepKind::kCollect:
+      RunCollection(bound, range);
       break;
   }
 }
@@ -64,9 +68,19 @@ void KernelRunner::RunGroup(const BoundStep& bound, const RowRange& range) {
   } else if (step.draws) {
     group = &step.group_without_dropout;
   }
-  const bool meets = step.accumulates && placement_->shares_children();
   const bool large = rows * group->width * std::ssize(group->steps) >= kParallelWork;
-  cpu::RunElementwise(*group, rows, operands_.data(), keys, *threads_, large, !meets);
+  cpu::RunElementwise(*group, rows, operands_.data(), keys, *threads_, large);
+}
+
+void KernelRunner::RunCollection(const BoundStep& bound, const RowRange& range) {
+  const Step& step = *bound.step;
+  const auto output = static_cast<size_t>(step.inputs);
+  const Placement::CollectedRows& rows = placement_->collected(step.collection);
+  const int32_t channel_class = executable_->collections()[static_cast<size_t>(step.collection)].channel_class;
+  const int64_t first = placement_->base(channel_class, step.space.type) + range.row;
+  sources_.assign(bound.operands.begin(), bound.operands.begin() + step.inputs);
+  cpu::SumReferences(At(bound, range, output), sources_.data(), rows.references.data(), rows.begin.data() + first,
+                     range.rows, step.widths[output], *threads_);
 }
 
 void KernelRunner::RunCopy(const BoundStep& bound, const RowRange& range) {

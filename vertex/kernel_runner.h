@@ -47,11 +47,12 @@ class KernelRunner {
   // Run, and books its time in `bound`.
   void RunTimed(BoundStep& bound, const RowRange& range);
 
-  RunCounters& counters() { return counters_; }
+  const RunCounters& counters() const { return counters_; }
 
  private:
   void RunGroup(const BoundStep& bound, const RowRange& range);
   void RunCopy(const BoundStep& bound, const RowRange& range);
+  void RunCollection(const BoundStep& bound, const RowRange& range);
   void RunKernel(const BoundStep& bound, const RowRange& range);
   bool RunProduct(const BoundStep& bound, const RowRange& range);
   bool RunSegment(const BoundStep& bound, const RowRange& range);
@@ -63,7 +64,7 @@ class KernelRunner {
   void ClearUntargeted(Operand rows, int64_t width, int32_t column, int64_t count);
   // The operand at the first row of the range.
   static Operand At(const BoundStep& bound, const RowRange& range, size_t operand) {
-    const Space space = bound.step->spaces[operand];
+    const Space space = bound.step->spaces[operand].kind;
     return bound.operands[operand].At(range.first(space));
   }
   int32_t ParameterOf(const BoundStep& bound, size_t operand) const {
@@ -80,7 +81,8 @@ class KernelRunner {
   bool training_ = false;
   bool packed_ = false;
   RunCounters counters_;
-  std::vector<Operand> operands_;  // of the group that runs now
+  std::vector<Operand> operands_;      // of the group that runs now
+  std::vector<ConstOperand> sources_;  // of the collection that runs now
 };
 
 }  // namespace cavs

@@ -1,6 +1,7 @@
 #include "vertex/placement.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@ Placement::Placement(const Executable* executable) : executable_(executable) {
   const Signature& signature = executable->signature();
   type_total_ = static_cast<int64_t>(signature.types.size());
   indices_.resize(executable->indices().size());
+  collected_.resize(executable->collections().size());
   column_rows_.resize(executable->buffers().size());
   labels_.resize(signature.columns.size());
   targets_.resize(signature.columns.size());
@@ -45,6 +47,7 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
   MapColumns();
   CollectHeadRows(options.head);
   for (size_t i = 0; i < indices_.size(); ++i) FillIndex(executable_->indices()[i], &indices_[i]);
+  for (size_t c = 0; c < collected_.size(); ++c) FillCollected(executable_->collections()[c], &collected_[c]);
   FillHeadColumns();
   for (size_t b = 0; b < column_rows_.size(); ++b) {
     if (executable_->buffers()[b].kind == BufferKind::kColumn)
@@ -56,7 +59,6 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
 void Placement::CheckTypes() {
   const std::vector<TypeDeclaration>& types = executable_->signature().types;
   const int64_t vertices = batch_->vertex_count();
-  shares_children_ = original_ != batch_;
   for (int32_t v = 0; v < vertices; ++v) {
     const int32_t type = batch_->type(v);
     if (type < 0 || type >= type_total_) {
@@ -69,7 +71,6 @@ void Placement::CheckTypes() {
       ThrowInvalid("graph", fmt::format("{}: expected {} children for type \"{}\", got {}", Name(*batch_, v),
                                         declared.children, declared.name, children));
     }
-    shares_children_ = shares_children_ || batch_->parent_counts()[static_cast<size_t>(v)] > 1;
   }
 }
 
@@ -261,6 +262,28 @@ void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
     case IndexKind::kIds:
       FillIds(spec, index);
       break;
+  }
+}
+
+// A counting sort of the rows of all sources by the row that they are for.
+void Placement::FillCollected(const Collection& collection, CollectedRows* rows) const {
+  std::vector<int64_t>& begin = rows->begin;
+  begin.assign(static_cast<size_t>(class_rows(collection.channel_class)) + 2, 0);
+  // Counts two places ahead, so that filling turns the begin of a row into that of the next one.
+  for (const int32_t source : collection.indices) {
+    for (const int32_t row : index(source)) {
+      if (row >= 0) ++begin[static_cast<size_t>(row) + 2];
+    }
+  }
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  rows->references.resize(static_cast<size_t>(begin.back()));
+  for (size_t source = 0; source < collection.indices.size(); ++source) {
+    const std::vector<int32_t>& targets = index(collection.indices[source]);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (targets[i] < 0) continue;
+      int64_t& next = begin[static_cast<size_t>(targets[i]) + 1];
+      rows->references[static_cast<size_t>(next++)] = {static_cast<int32_t>(source), static_cast<int32_t>(i)};
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "graph/schedule.h"
 #include "vertex/executable.h"
 #include "vertex/executor.h"
+#include "vertex/kernels/rows.h"
 
 namespace cavs {
 
@@ -42,8 +43,13 @@ class Placement {
   const std::vector<int32_t>& target_present(int32_t column) const { return labels_[static_cast<size_t>(column)]; }
   const std::vector<uint64_t>& keys(const RowSpace& space) const;
   std::span<const int32_t> head_vertices() const { return head_vertices_; }
-  // Some vertex is the child of several edges: gradients for children meet.
-  bool shares_children() const { return shares_children_; }
+  // What a row of the tables of a collection's class sums: references [begin[r], begin[r + 1]) of row r, whose operand is
+  // the number of a source. In the order of sources, then of their rows.
+  struct CollectedRows {
+    std::vector<int64_t> begin;
+    std::vector<cpu::RowReference> references;
+  };
+  const CollectedRows& collected(int32_t collection) const { return collected_[static_cast<size_t>(collection)]; }
   // Example and vertex inside of its graph that a row stands for.
   std::pair<int64_t, int64_t> Origin(const RowSpace& space, int64_t row) const;
   // The vertex of the batch that runs which an original vertex became.
@@ -58,6 +64,7 @@ class Placement {
   void FillIndex(const IndexSpec& spec, std::vector<int32_t>* index);
   int32_t TableRow(const IndexSpec& spec, int32_t child, int32_t parent) const;
   void FillIds(const IndexSpec& spec, std::vector<int32_t>* index);
+  void FillCollected(const Collection& collection, CollectedRows* rows) const;
   void FillHeadColumns();
   void FillColumnRows(const Buffer& buffer, std::vector<float>* rows);
   void FillKeys(uint64_t seed, uint64_t step);
@@ -82,7 +89,7 @@ class Placement {
   std::vector<char> pushes_head_;  // by type: pushes every channel that the head reads
   // Column numbers of the graphs' ColumnSets, [graphs, columns]; most graphs share one set.
   std::vector<int32_t> column_map_;
-  bool shares_children_ = false;
+  std::vector<CollectedRows> collected_;  // by collection
 };
 
 }  // namespace cavs

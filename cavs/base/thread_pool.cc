@@ -69,12 +69,13 @@ void ThreadPool::Run(int64_t jobs, const Job& run) {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
+// A worker that goes to sleep first counts itself and then looks at the state once more, and here it is the other way
+// round; both in one total order, so that either the worker sees the run or the run sees the sleeper.
 void ThreadPool::Open() {
-  {
-    const std::lock_guard lock(mutex_);
-    const uint64_t idle = state_.load(std::memory_order_relaxed);
-    state_.store((idle + kNextRun) | kOpen, std::memory_order_release);
-  }
+  const uint64_t idle = state_.load(std::memory_order_relaxed);
+  state_.store((idle + kNextRun) | kOpen, std::memory_order_seq_cst);
+  if (sleeping_.load(std::memory_order_seq_cst) == 0) return;
+  { const std::lock_guard lock(mutex_); }
   wake_.notify_all();
 }
 
@@ -107,13 +108,15 @@ void ThreadPool::Drain(int worker) {
 void ThreadPool::WorkerLoop(int worker) {
   uint64_t last_run = 0;
   const auto called = [&] {
-    const uint64_t state = state_.load(std::memory_order_acquire);
+    const uint64_t state = state_.load(std::memory_order_seq_cst);
     return stop_.load(std::memory_order_acquire) || ((state & kOpen) != 0 && state / kNextRun != last_run);
   };
   while (true) {
     if (!SpinUntil(called)) {
       std::unique_lock lock(mutex_);
+      sleeping_.fetch_add(1, std::memory_order_seq_cst);
       wake_.wait(lock, called);
+      sleeping_.fetch_sub(1, std::memory_order_seq_cst);
     }
     if (stop_.load(std::memory_order_acquire)) return;
     uint64_t state = state_.load(std::memory_order_acquire);

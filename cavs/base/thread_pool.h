@@ -56,7 +56,8 @@ class ThreadPool {
   int64_t jobs_ = 0;
   bool running_ = false;
 
-  std::mutex mutex_;  // guards the sleeping of both sides and the two members below
+  std::atomic<int> sleeping_{0};  // workers that must be woken; changed under the mutex
+  std::mutex mutex_;              // guards the sleeping of both sides and the two members below
   std::condition_variable wake_;
   std::condition_variable done_;
   std::exception_ptr error_;

@@ -254,25 +254,6 @@ TEST(Elementwise, ExpandRepeatsTheSingleFloatOfARow) {
   }
 }
 
-TEST(Elementwise, AccumulateAddsDuplicatesInRowOrderAndSkipsMissingRows) {
-  ThreadPool pool(1);
-  constexpr int64_t kWidth = 37;
-  const std::vector<int32_t> index = {2, 0, -1, 2, 2, 0};
-  std::vector<float> x = Uniform(6 * kWidth, 1);
-  std::vector<float> dst = Uniform(3 * kWidth, 2);
-  std::vector<float> want = dst;
-  for (size_t row = 0; row < index.size(); ++row) {
-    for (size_t column = 0; column < kWidth && index[row] >= 0; ++column) {
-      want[static_cast<size_t>(index[row]) * kWidth + column] += x[row * kWidth + column];
-    }
-  }
-  ElementwiseProgram program{.inputs = 1, .outputs = 1, .temporaries = 0, .width = kWidth, .steps = {}};
-  program.steps.push_back({.op = Op::kAccumulate, .dst = 1, .a = 0});
-  const Operand operands[] = {{x.data(), kWidth}, {dst.data(), kWidth, index.data()}};
-  RunElementwise(program, 6, operands, nullptr, pool, false);
-  EXPECT_TRUE(SameBits(dst, want));
-}
-
 TEST(Elementwise, InPlaceOutputsWork) {
   ThreadPool pool(1);
   std::vector<float> x = Uniform(5 * 77, 1);

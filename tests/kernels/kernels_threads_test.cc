@@ -62,34 +62,6 @@ TEST(KernelThreads, RowKernelsGiveTheSameBitsForEveryPoolSize) {
   }
 }
 
-// Parents that meet in a shared child: added in row order at any number of threads, in every block of columns.
-TEST(KernelThreads, DuplicateTargetsAreAddedInRowOrder) {
-  constexpr int64_t kRows = 300, kTargets = 7;
-  for (const int64_t width : {40, 64, 65, 200, 700}) {
-    std::vector<int32_t> index;
-    for (int64_t r = 0; r < kRows; ++r) index.push_back(static_cast<int32_t>(r * 5 % (kTargets + 1)) - 1);
-    const std::vector<float> x = Uniform(kRows * width, 1), old = Uniform(kTargets * width, 2);
-    std::vector<float> want = old;
-    for (int64_t r = 0; r < kRows; ++r) {
-      for (int64_t c = 0; c < width && index[static_cast<size_t>(r)] >= 0; ++c) {
-        want[static_cast<size_t>(index[static_cast<size_t>(r)] * width + c)] +=
-            x[static_cast<size_t>(r * width + c)] * 0.5f;
-      }
-    }
-    // Scaled into a temporary, then added.
-    ElementwiseProgram program{.inputs = 1, .outputs = 1, .temporaries = 1, .width = width, .steps = {}};
-    program.steps.push_back({.op = ElementwiseOp::kScale, .dst = 2, .a = 0, .scalar = 0.5f});
-    program.steps.push_back({.op = ElementwiseOp::kAccumulate, .dst = 1, .a = 2});
-    for (const int threads : {1, 2, 3}) {
-      ThreadPool pool(threads);
-      std::vector<float> dst = old, source = x;
-      const Operand operands[] = {{source.data(), width, nullptr}, {dst.data(), width, index.data()}};
-      RunElementwise(program, kRows, operands, nullptr, pool, true, false);
-      EXPECT_TRUE(SameBits(dst, want)) << width << " columns, " << threads << " threads";
-    }
-  }
-}
-
 TEST(KernelThreads, SessionsShareOnePackedWeights) {
   constexpr int64_t kK = 96, kN = 320, kRounds = 60;
   const std::vector<float> w = Uniform(kK * kN, 1);

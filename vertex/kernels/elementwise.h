@@ -34,7 +34,6 @@ enum class ElementwiseOp : uint8_t {
   kSigmoidGrad,  // dst = a * b * (1 - b): a is dy, b is y
   kTanhGrad,     // dst = a * (1 - b * b): a is dy, b is y
   kReluGrad,     // dst = b > 0 ? a : 0: a is dy, b is y
-  kAccumulate,   // dst += a: dst is an output operand, or a slot that an earlier step wrote
 };
 
 struct ElementwiseStep {
@@ -63,12 +62,11 @@ namespace cpu {
 
 // Runs `program` over `rows` rows. `operands` holds the inputs, then the outputs, each [rows, width] ([rows, 1] where
 // kExpand reads it); `row_keys` [rows] is read by kDropout only and may be nullptr without it. An output may be the
-// same rows as an input, never shifted ones. Outputs are overwritten, those of kAccumulate added into.
-// `parallel` spreads blocks of rows over the pool; the answer is the same bits either way. Where an indexed output
-// names a row twice, `distinct` must be false: blocks of columns are spread instead, and duplicates are added in row
-// order. Throws std::logic_error when the program is malformed (slot out of range, too many slots).
+// same rows as an input, never shifted ones. Outputs are overwritten; an indexed output names each row at most once.
+// `parallel` spreads blocks of rows over the pool; the answer is the same bits either way.
+// Throws std::logic_error when the program is malformed (slot out of range, too many slots).
 void RunElementwise(const ElementwiseProgram& program, int64_t rows, const Operand* operands, const uint64_t* row_keys,
-                    ThreadPool& pool, bool parallel, bool distinct = true);
+                    ThreadPool& pool, bool parallel);
 
 }  // namespace cpu
 }  // namespace cavs

@@ -24,6 +24,17 @@ void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, Thread
 // addressed by edge, begin is [rows + 1] and need not start at 0.
 void SegmentSum(Operand dst, ConstOperand src, const int64_t* begin, int64_t rows, int64_t width, ThreadPool& pool);
 
+// A row of one of several operands.
+struct RowReference {
+  int32_t operand;
+  int32_t row;
+};
+
+// dst[r] = the sum of the rows that the references [begin[r], begin[r + 1]) name, in order and in blocks like those of
+// SegmentSum; none gives zeros. begin is [rows + 1] and need not start at 0.
+void SumReferences(Operand dst, const ConstOperand* operands, const RowReference* references, const int64_t* begin,
+                   int64_t rows, int64_t width, ThreadPool& pool);
+
 // dst[r] = the mean of src[e] over the edges of r; none gives zeros.
 void SegmentMean(Operand dst, ConstOperand src, const int64_t* begin, int64_t rows, int64_t width, ThreadPool& pool);
 // The gradient of SegmentMean: dsrc[e] = dy[r] / (number of edges of r). dsrc is addressed by edge.

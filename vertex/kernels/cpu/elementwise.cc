@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kMaxTile = 512;         // columns a step runs over at a time
 constexpr int64_t kTileAlignment = 16;    // floats: a cache line
 constexpr int64_t kScratchFloats = 8192;  // all temporaries of a tile: 32 KiB, on the stack
-constexpr int64_t kJobColumns = 64;       // of a job over all rows
 constexpr int64_t kJobWork = 1 << 15;     // columns times steps a job should have at least: about 10 us
 
 constexpr int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -64,21 +63,21 @@ class Group {
   // Whether the rows of every operand form one long row and no step cares where a row begins.
   bool flat() const { return flat_; }
 
-  // Runs columns [first, last) of rows [begin, end).
-  void RunRows(int64_t begin, int64_t end, int64_t first, int64_t last) const {
-    const int64_t tile = std::min(max_tile_, RoundUp(last - first, kTileAlignment));
+  void RunRows(int64_t begin, int64_t end) const {
+    const int64_t width = program_.width;
+    const int64_t tile = std::min(max_tile_, RoundUp(width, kTileAlignment));
     alignas(64) float scratch[kScratchFloats];
     Pointers buffers;
     PlaceBuffers(scratch, tile, &buffers);
     Pointers slots = buffers;
     for (int64_t row = begin; row < end; ++row) {
-      for (int64_t column = first; column < last; column += tile) {
+      for (int64_t column = 0; column < width; column += tile) {
         for (int32_t slot = 0; slot < operand_count_; ++slot) {
           float* const address = operands_[slot].Row(row);
           const int64_t offset = scalar_[At(slot)] ? 0 : column;
           slots[At(slot)] = address != nullptr ? address + offset : buffers[At(slot)];
         }
-        RunSteps(slots, row, column, std::min(tile, last - column));
+        RunSteps(slots, row, column, std::min(tile, width - column));
       }
     }
   }
@@ -164,7 +163,7 @@ class Group {
 }  // namespace
 
 void RunElementwise(const ElementwiseProgram& program, int64_t rows, const Operand* operands, const uint64_t* row_keys,
-                    ThreadPool& pool, bool parallel, bool distinct) {
+                    ThreadPool& pool, bool parallel) {
   if (rows == 0 || program.width == 0 || program.steps.empty()) return;
   const Group group(program, operands, row_keys);
   const int64_t items = group.flat() ? rows * program.width : rows;
@@ -172,12 +171,9 @@ void RunElementwise(const ElementwiseProgram& program, int64_t rows, const Opera
       static_cast<int64_t>(program.steps.size()) * (group.flat() ? 1 : std::max(program.width, kTileAlignment));
   const int64_t grain = RoundUp(std::max<int64_t>(kJobWork / work_per_item, 1), group.flat() ? kTileAlignment : 1);
   const auto run = [&](int64_t begin, int64_t end, int) {
-    group.flat() ? group.RunFlat(begin, end) : group.RunRows(begin, end, 0, program.width);
+    group.flat() ? group.RunFlat(begin, end) : group.RunRows(begin, end);
   };
-  if (parallel && !distinct && pool.size() > 1 && program.width > kJobColumns) {
-    ParallelFor(pool, program.width, kJobColumns,
-                [&](int64_t first, int64_t last, int) { group.RunRows(0, rows, first, last); });
-  } else if (!parallel || !distinct || pool.size() == 1 || items <= grain) {
+  if (!parallel || pool.size() == 1 || items <= grain) {
     run(0, items, 0);
   } else {
     ParallelFor(pool, items, grain, std::cref(run));

@@ -106,15 +106,11 @@ void ReluGradStep(const StepArguments& s) {
       [](auto d, auto dy, auto y) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(d)), dy); });
 }
 
-void AccumulateStep(const StepArguments& s) {
-  Map(s.dst, s.dst, s.a, s.count, [](auto, auto sum, auto a) HWY_ATTR { return hn::Add(sum, a); });
-}
-
 const StepTable* Table() {
   static constexpr StepTable kTable = {CopyStep,        FillStep,     AddStep,      SubtractStep,  MultiplyStep,
                                        DivideStep,      ScaleStep,    SigmoidStep,  TanhStep,      ReluStep,
                                        ExpStep,         LogStep,      SqrtStep,     DropoutStep,   ExpandStep,
-                                       SigmoidGradStep, TanhGradStep, ReluGradStep, AccumulateStep};
+                                       SigmoidGradStep, TanhGradStep, ReluGradStep};
   return &kTable;
 }
 

@@ -22,7 +22,7 @@ struct StepArguments {
 };
 
 using StepFunction = void (*)(const StepArguments&);
-using StepTable = std::array<StepFunction, static_cast<size_t>(ElementwiseOp::kAccumulate) + 1>;
+using StepTable = std::array<StepFunction, static_cast<size_t>(ElementwiseOp::kReluGrad) + 1>;
 
 // Indexed by ElementwiseOp. Immutable; safe from any thread.
 const StepTable& StepFunctions();

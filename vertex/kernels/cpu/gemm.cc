@@ -18,11 +18,11 @@ namespace {
 // Rows of a job. A packed product reaches its peak rate at 64; a plain one packs its weights in every job.
 constexpr int64_t kPackedRows = 64;
 constexpr int64_t kPlainRows = 256;
-// Blocks of the result of a parameter gradient: small enough to keep cores busy, and large enough for the rate, which
+// Blocks of the result of a parameter gradient: narrow enough to keep cores busy, and wide enough for the rate, which
 // halves when a tall result is cut into narrow columns (1024 x 640: 68 GFLOP/s, 1024 x 1280: 124).
 constexpr int64_t kGradientRows = 2048;
 constexpr int64_t kShortGradient = 512;
-constexpr int64_t GradientColumns(int64_t rows) { return rows <= kShortGradient ? 640 : 1280; }
+constexpr int64_t kColumnAlignment = 16;
 
 // In bf16 rows are added in blocks that the caches hold, and a job computes whole rows of the result: oneDNN has a fast
 // kernel only for results without gaps between rows.
@@ -32,15 +32,29 @@ constexpr int64_t kBf16GradientRows = 128;
 constexpr int64_t kConvertedColumns = 128;
 constexpr int64_t kParallelConversion = 65536;
 
+constexpr double kParallelMultiplications = 2e6;
+
 int64_t Blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
+// Columns of a block of a gradient [k, n]: blocks are even in number and size, and the same for any number of threads.
+int64_t GradientColumns(int64_t k, int64_t n) {
+  const int64_t most = k <= kShortGradient ? 320 : 1280;
+  const int64_t pairs = Blocks(n, 2 * most);
+  return Blocks(Blocks(n, 2 * pairs), kColumnAlignment) * kColumnAlignment;
+}
+
+// On one thread when there is little to do: a product of 20 us is done before another core has it in its cache.
 template <typename Body>
-void RunJobs(ThreadPool& pool, int64_t jobs, const Body& body) {
-  if (jobs == 1) {
-    body(0, 0);
+void RunJobs(ThreadPool& pool, int64_t jobs, double multiplications, const Body& body) {
+  if (jobs == 1 || multiplications < kParallelMultiplications) {
+    for (int64_t job = 0; job < jobs; ++job) body(job, 0);
   } else {
     pool.Run(jobs, std::cref(body));
   }
+}
+
+double Multiplications(int64_t m, int64_t k, int64_t n) {
+  return static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n);
 }
 
 // dst = or += bias, what a product over no terms gives; nullptr stands for zeros.
@@ -180,7 +194,7 @@ class Gemm::Impl {
 
   // C = A * B, with `key` holding all but m.
   void RunPacked(const MatmulKey& key, int64_t rows, const float* a, const void* b, const float* bias, float* c) {
-    RunJobs(pool_, Blocks(rows, kPackedRows), [&](int64_t job, int worker) {
+    RunJobs(pool_, Blocks(rows, kPackedRows), Multiplications(rows, key.k, key.n), [&](int64_t job, int worker) {
       const SingleOpenMpThread single;
       const int64_t first = job * kPackedRows;
       MatmulKey chunk = key;
@@ -197,7 +211,7 @@ class Gemm::Impl {
     auto* const left = left_.Elements<Bf16>(k * terms);
     auto* const right = right_.Elements<Bf16>(PanelElements(rows, n));
     ConvertFactors(rows, k, n, x, dy, left, right);
-    RunJobs(pool_, Blocks(k, kBf16GradientRows), [&](int64_t job, int worker) {
+    RunJobs(pool_, Blocks(k, kBf16GradientRows), Multiplications(rows, k, n), [&](int64_t job, int worker) {
       const SingleOpenMpThread single;
       const int64_t first = job * kBf16GradientRows;
       const MatmulKey key = {.m = std::min(kBf16GradientRows, k - first),
@@ -267,7 +281,7 @@ class Gemm::Impl {
       }
     };
     const int64_t jobs = left_jobs + Blocks(n, kConvertedColumns);
-    if (terms * (k + n) >= kParallelConversion) return RunJobs(pool_, jobs, convert);
+    if (terms * (k + n) >= kParallelConversion) return pool_.Run(jobs, std::cref(convert));
     for (int64_t job = 0; job < jobs; ++job) convert(job, 0);
   }
 
@@ -304,7 +318,7 @@ void Gemm::MultiplyPlain(int64_t rows, int64_t k, int64_t n, ConstMatrix x, Cons
   const int64_t columns = transpose_weights ? k : n;
   if (rows == 0 || columns == 0) return;
   if (terms == 0) return FillBias(rows, columns, bias, accumulate, dst);
-  RunJobs(impl_->pool(), Blocks(rows, kPlainRows), [&](int64_t job, int) {
+  RunJobs(impl_->pool(), Blocks(rows, kPlainRows), Multiplications(rows, terms, columns), [&](int64_t job, int) {
     const int64_t first = job * kPlainRows;
     const int64_t count = std::min(kPlainRows, rows - first);
     const Matrix out = {dst.data + first * dst.ld, dst.ld};
@@ -327,8 +341,8 @@ void Gemm::MultiplyTransposed(int64_t rows, int64_t k, int64_t n, ConstMatrix x,
     return;
   }
   const int64_t down = Blocks(k, kGradientRows);
-  const int64_t columns = GradientColumns(k);
-  RunJobs(impl_->pool(), down * Blocks(n, columns), [&](int64_t job, int) {
+  const int64_t columns = GradientColumns(k, n);
+  RunJobs(impl_->pool(), down * Blocks(n, columns), Multiplications(rows, k, n), [&](int64_t job, int) {
     const int64_t i = job % down * kGradientRows;
     const int64_t j = job / down * columns;
     Sgemm(std::min(kGradientRows, k - i), rows, std::min(columns, n - j), {x.data + i, x.ld, true},

@@ -17,9 +17,25 @@ void CopyRow(float* dst, const float* src, int64_t width) {
 
 void ZeroRow(float* dst, int64_t width) { std::fill_n(dst, width, 0.0f); }
 
+// Rows of several operands, by the number of their reference.
+class ReferenceReader {
+ public:
+  ReferenceReader(const ConstOperand* operands, const RowReference* references)
+      : operands_(operands), references_(references) {}
+
+  const float* operator[](int64_t reference) const {
+    return operands_[references_[reference].operand].Row(references_[reference].row);
+  }
+
+ private:
+  const ConstOperand* operands_;
+  const RowReference* references_;
+};
+
 // sum [width] = the sum of edges [begin, end), at least one, in order. Many edges are summed in blocks of blocks, as
 // the error of one long chain of additions grows with its length: 100,000 children cost three digits.
-void SumEdges(const RowKernels& kernels, const RowReader& edges, int64_t begin, int64_t end, int64_t width,
+template <typename Edges>
+void SumEdges(const RowKernels& kernels, const Edges& edges, int64_t begin, int64_t end, int64_t width,
               float* sum) {
   constexpr int64_t kBlock = 64;
   if (end - begin <= kBlock) {
@@ -65,6 +81,17 @@ void SegmentSum(Operand dst, ConstOperand src, const int64_t* begin, int64_t row
     if (sum == nullptr) return;
     if (begin[row] == begin[row + 1]) return ZeroRow(sum, width);
     SumEdges(kernels, edges, begin[row], begin[row + 1], width, sum);
+  });
+}
+
+void SumReferences(Operand dst, const ConstOperand* operands, const RowReference* references, const int64_t* begin,
+                   int64_t rows, int64_t width, ThreadPool& pool) {
+  const RowKernels& kernels = Rows();
+  const ReferenceReader reader(operands, references);
+  ForRows(pool, rows, 3 * width, [&](int64_t row) {
+    float* const sum = dst.Row(row);
+    if (begin[row] == begin[row + 1]) return ZeroRow(sum, width);
+    SumEdges(kernels, reader, begin[row], begin[row + 1], width, sum);
   });
 }
 
