@@ -53,6 +53,8 @@ std::shared_ptr<const Executable> Compiler::Run() {
   AliasPushes();
   PlaceValues();
   EmitSteps();
+  NarrowToTasks();
+  e_->liveness_ = {FindLifetimes(*e_, false), FindLifetimes(*e_, e_->has_backward_)};
   return e_;
 }
 

@@ -1,4 +1,4 @@
-// Compiler: the steps of Executable::Compile, in order: group, place, emit. Internal to vertex/.
+// Compiler: the steps of Executable::Compile, in order: group, place, emit, narrow. Internal to vertex/.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +73,12 @@ class Compiler {
   void EmitKernel(const Section& section, Site site);
   void EmitGroup(const Section& section, const Group& group);
   Location SinkTarget(const Instruction& instruction);
+
+  // Values that last for one task (compiler_task_rows.cc).
+  void NarrowToTasks();
+  // Calls visit(step, is_recurrent).
+  template <typename Visit>
+  void ForEachStep(const Visit& visit);
 
   PassOptions options_;
   std::shared_ptr<Executable> e_;

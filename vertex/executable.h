@@ -3,7 +3,8 @@
 // Compilation decides, for every value, where its rows lie (Location) and which instructions run as one fused group:
 //  - gathers, pulls, slices and pushed rows are addresses, not copies, unless a product must read them;
 //  - the parts of a concatenation are written in place by their producers, a scattered value into its state's table;
-//  - values used only inside of their own fused group have no memory at all.
+//  - values used only inside of their own fused group have no memory at all, and those used only inside of their own
+//    task share the rows of the widest task.
 // Immutable after Compile; safe to share between threads.
 #pragma once
 
@@ -15,6 +16,7 @@
 
 #include "graph/sharing.h"
 #include "vertex/kernels/elementwise.h"
+#include "vertex/liveness.h"
 #include "vertex/passes.h"
 #include "vertex/program.h"
 
@@ -35,6 +37,7 @@ struct Buffer {
   RowSpace space;
   int64_t width = 0;
   int32_t id = -1;
+  bool of_task = false;  // kRows: only the rows of the running task are kept, from row 0 on
 };
 
 // Arrays of row numbers that a run derives from its Schedule.
@@ -74,7 +77,8 @@ struct Step {
   std::vector<Location> operands;  // inputs, then outputs
   int32_t inputs = 0;
   std::vector<int64_t> widths;               // of the operands
-  std::vector<Space> spaces;                 // of the operands: which numbering of rows they follow
+  // Of the operands: which numbering of rows they follow. kConstant: none, they are read and written from row 0 on.
+  std::vector<Space> spaces;
   ElementwiseProgram group;                  // kGroup
   ElementwiseProgram group_without_dropout;  // the same outside of training; empty unless `draws`
   bool accumulates = false;                  // kGroup: an indexed output may name a row twice when children are shared
@@ -130,6 +134,8 @@ class Executable {
   // Push channels that the head reads.
   const std::vector<int32_t>& head_channels() const { return forward_.head_channels; }
   bool draws() const { return draws_; }
+  // Of runs of F alone, or of F and dF.
+  const Liveness& liveness(bool backward) const { return liveness_[backward ? 1 : 0]; }
   // What F reads from outside, by vertex type: what tells vertices apart.
   std::vector<TypeInputs> inputs() const;
 
@@ -150,7 +156,14 @@ class Executable {
   std::vector<std::vector<int32_t>> class_types_;
   std::vector<int32_t> table_of_;
   bool draws_ = false;
+  std::array<Liveness, 2> liveness_;
 };
+
+// A run owns the buffer and takes memory for it.
+inline bool IsOwned(const Buffer& buffer) {
+  return buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
+         buffer.kind == BufferKind::kChannelGradient;
+}
 
 // What `explain` and errors call a buffer: "%12", "h", "d h", "leaf.W".
 std::string BufferName(const Executable& executable, const Buffer& buffer);

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include "vertex/executable.h"
 #include "vertex/kernel_runner.h"
 #include "vertex/kernels/rows.h"
+#include "vertex/memory_plan.h"
 #include "vertex/placement.h"
 
 namespace cavs {
@@ -24,11 +24,6 @@ struct BoundBuffer {
   int64_t ld = 0;
 };
 
-bool IsBackward(const Executable& executable, const Buffer& buffer) {
-  if (buffer.kind == BufferKind::kRows) return buffer.id >= executable.forward().value_count();
-  return buffer.kind == BufferKind::kChannelGradient;
-}
-
 }  // namespace
 
 struct Executor::Impl {
@@ -40,8 +35,8 @@ struct Executor::Impl {
   Impl(std::shared_ptr<const Executable> e, const ParameterStore* p, Pool* m, ThreadPool* t)
       : executable(std::move(e)),
         parameters(p),
-        pool(m),
         threads(t),
+        memory(executable.get(), m),
         placement(executable.get()),
         runner(executable.get(), p, t) {
     buffers.resize(executable->buffers().size());
@@ -70,25 +65,35 @@ struct Executor::Impl {
     return result;
   }
 
-  // Calls visit(steps, range) in order of execution, and lap(phase) behind each phase.
+  // Calls visit(step, range) in order of execution, and lap(phase) behind each phase. Buffers come to life, and die, on
+  // the way.
   template <typename Visit, typename Lap>
   void Walk(bool backward, Visit visit, Lap lap) {
     std::vector<Function>& types = functions[backward ? 1 : 0];
     Steps& head = heads[backward ? 1 : 0];
     const RowRange head_range{0, placement.rows({Space::kHead, -1}), 0, 0};
+    int32_t position = backward ? memory.liveness().backward_begin : 0;
+    const auto straight = [&](Steps& steps, const RowRange& range) {
+      for (BoundStep& step : steps) {
+        memory.Advance(position++);
+        visit(step, range);
+      }
+    };
     const auto all = [&](Phase phase) {
       for (size_t type = 0; type < types.size(); ++type) {
         const int32_t t = static_cast<int32_t>(type);
-        visit(types[type].phases[static_cast<size_t>(phase)], RowRange{0, schedule->rows(t), 0, schedule->edges(t)});
+        straight(types[type].phases[static_cast<size_t>(phase)], RowRange{0, schedule->rows(t), 0, schedule->edges(t)});
       }
       lap(phase);
     };
     const auto task = [&](const Task& t) {
+      const RowRange range{t.first_row, t.count, t.first_edge, t.edge_count};
       Steps& steps = types[static_cast<size_t>(t.type)].phases[static_cast<size_t>(Phase::kRecurrent)];
-      if (!steps.empty()) visit(steps, RowRange{t.first_row, t.count, t.first_edge, t.edge_count});
+      for (BoundStep& step : steps) visit(step, range);
     };
-    if (backward) visit(head, head_range);
+    if (backward) straight(head, head_range);
     all(Phase::kHoisted);
+    memory.Advance(position++);
     if (backward) {
       for (const Task& t : schedule->Reversed()) task(t);
     } else {
@@ -96,8 +101,9 @@ struct Executor::Impl {
     }
     lap(Phase::kRecurrent);
     all(Phase::kDeferred);
-    if (!backward) visit(head, head_range);
+    if (!backward) straight(head, head_range);
     lap(Phase::kDeferred);
+    if (position == memory.liveness().end) memory.Advance(position);
   }
 
   void RunAll(bool backward) {
@@ -113,13 +119,11 @@ struct Executor::Impl {
     };
     Walk(
         backward,
-        [&](Steps& steps, const RowRange& range) {
-          for (BoundStep& step : steps) {
-            if (profiling) {
-              runner.RunTimed(step, range);
-            } else {
-              runner.Run(step, range);
-            }
+        [&](BoundStep& step, const RowRange& range) {
+          if (profiling) {
+            runner.RunTimed(step, range);
+          } else {
+            runner.Run(step, range);
           }
         },
         lap);
@@ -139,25 +143,33 @@ struct Executor::Impl {
     }
   }
 
-  int64_t BufferRows(const Buffer& buffer) const {
-    if (buffer.kind == BufferKind::kRows) return placement.rows(buffer.space);
-    return placement.class_rows(executable->channel_class(buffer.id));
-  }
-
-  void AllocateBuffers(bool backward) {
+  // Everything up to the first step of F.
+  void Prepare(const GraphBatch& new_batch, const Schedule& new_schedule, const RunOptions& options,
+               const SharedVertices* shared) {
+    Forget();
+    times = {};
+    runner.counters() = {};
+    loss_scale = options.loss_scale;
+    const double start = Now();
+    placement.Plan(new_batch, new_schedule, options, shared);
+    memory.Begin(placement, options.backward);
     for (size_t b = 0; b < buffers.size(); ++b) {
       const Buffer& buffer = executable->buffers()[b];
-      BoundBuffer& bound = buffers[b];
-      const bool owned = buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
-                         buffer.kind == BufferKind::kChannelGradient;
-      if (owned && IsBackward(*executable, buffer) == backward) {
-        const int64_t bytes = BufferRows(buffer) * buffer.width * static_cast<int64_t>(sizeof(float));
-        bound = {static_cast<float*>(pool->Allocate(bytes, names[b])), buffer.width};
-        if (buffer.kind == BufferKind::kChannelGradient) std::memset(bound.base, 0, static_cast<size_t>(bytes));
-      } else if (!owned && !backward) {
-        bound = BindShared(buffer);
-      }
+      buffers[b] = IsOwned(buffer) ? BoundBuffer{memory.data(b), buffer.width} : BindShared(buffer);
     }
+    batch = &new_batch;
+    schedule = &new_schedule;
+    awaits_backward = options.backward;
+    BindSteps(false);
+    runner.Begin(&placement, schedule, options);
+    times.pack = Now() - start;
+  }
+
+  // What throws on the way leaves an Executor that has run nothing.
+  void Forget() {
+    schedule = nullptr;
+    awaits_backward = false;
+    memory.End();
   }
 
   // Parameters and constants are only ever read through an Operand.
@@ -224,12 +236,11 @@ struct Executor::Impl {
     const Step& step = *bound.step;
     const int64_t rows = range.count(step.space.kind);
     for (size_t i = static_cast<size_t>(step.inputs); i < bound.operands.size(); ++i) {
-      const bool edges = step.spaces[i] == Space::kEdge;
-      const int64_t first = edges ? range.edge : range.first(step.space.kind);
+      const int64_t first = range.first(step.spaces[i]);
       for (int64_t r = 0; r < rows; ++r) {
         const float* row = bound.operands[i].Row(first + r);
         for (int64_t j = 0; row != nullptr && j < step.widths[i]; ++j) {
-          if (!std::isfinite(row[j])) return first + r;
+          if (!std::isfinite(row[j])) return range.first(step.space.kind) + r;
         }
       }
     }
@@ -251,17 +262,17 @@ struct Executor::Impl {
 
   std::shared_ptr<const Executable> executable;
   const ParameterStore* parameters;
-  Pool* pool;
   ThreadPool* threads;
+  MemoryPlan memory;
   Placement placement;
   KernelRunner runner;
   std::vector<Function> functions[2];
   Steps heads[2];
   std::vector<BoundBuffer> buffers;
-  std::vector<std::string> names;
   const GraphBatch* batch = nullptr;
   const Schedule* schedule = nullptr;
   float loss_scale = 1.0f;
+  bool awaits_backward = false;
   bool profiling = false;
   RunTimes times;
   SparseRows merged;
@@ -271,11 +282,6 @@ struct Executor::Impl {
 Executor::Executor(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, Pool* pool,
                    ThreadPool* threads)
     : impl_(std::make_unique<Impl>(std::move(executable), parameters, pool, threads)) {
-  for (const Buffer& buffer : impl_->executable->buffers()) {
-    const bool named = buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
-                       buffer.kind == BufferKind::kChannelGradient;
-    impl_->names.push_back(named ? BufferName(*impl_->executable, buffer) : std::string());
-  }
   const Program& forward = impl_->executable->forward();
   impl_->head_copies.resize(forward.losses.size() + forward.outputs.size());
 }
@@ -284,31 +290,15 @@ Executor::~Executor() = default;
 
 void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
                        const SharedVertices* shared) {
-  Impl& x = *impl_;
-  // A Forward that throws leaves an Executor that has run nothing.
-  x.schedule = nullptr;
-  for (BoundBuffer& buffer : x.buffers) buffer = {};
-  x.pool->Rewind();
-  x.pool->set_context(batch.vertex_count());
-  x.times = {};
-  x.runner.counters() = {};
-  x.loss_scale = options.loss_scale;
-  const double start = Now();
-  x.placement.Plan(batch, schedule, options, shared);
-  x.AllocateBuffers(false);
-  x.batch = &batch;
-  x.schedule = &schedule;
-  x.BindSteps(false);
-  x.runner.Begin(&x.placement, &schedule, options);
-  x.times.pack = Now() - start;
-  x.RunAll(false);
+  impl_->Prepare(batch, schedule, options, shared);
+  impl_->RunAll(false);
 }
 
 void Executor::Backward(Gradients* gradients) {
   Impl& x = *impl_;
-  CAVS_CHECK(x.executable->has_backward() && x.schedule != nullptr, "Backward needs dF and a Forward before");
+  CAVS_CHECK(x.executable->has_backward() && x.awaits_backward, "Backward needs dF and a Forward that it follows");
+  x.awaits_backward = false;
   const double start = Now();
-  x.AllocateBuffers(true);
   x.BindSteps(true);
   x.runner.set_gradients(gradients);
   x.times.backward += Now() - start;
@@ -355,33 +345,38 @@ std::span<const float> Executor::state(int32_t channel, int32_t original) const 
   return {};
 }
 
-NonFinite Executor::FindNonFinite() const {
+NonFinite Executor::FindNonFinite(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+                                  const SharedVertices* shared) {
   Impl& x = *impl_;
-  x.RequireRun();
+  x.Prepare(batch, schedule, options, shared);
   NonFinite result;
   x.Walk(
       false,
-      [&](Impl::Steps& steps, const RowRange& range) {
-        for (const BoundStep& step : steps) {
-          const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
-          if (row < 0) continue;
-          result.found = true;
-          result.operation = ToString(x.executable->forward(), *step.instruction);
-          std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
-        }
+      [&](const BoundStep& step, const RowRange& range) {
+        x.runner.Run(step, range);
+        const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
+        if (row < 0) return;
+        result.found = true;
+        result.operation = ToString(x.executable->forward(), *step.instruction);
+        std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
       },
       [](Phase) {});
   return result;
 }
 
+void Executor::Forget() { impl_->Forget(); }
+
 std::vector<TensorBytes> Executor::tensors() const {
   impl_->RequireRun();
   std::vector<TensorBytes> result;
+  const MemoryPlan& memory = impl_->memory;
   const auto& buffers = impl_->executable->buffers();
   for (size_t b = 0; b < buffers.size(); ++b) {
-    if (impl_->names[b].empty() || impl_->buffers[b].base == nullptr) continue;
-    const int64_t rows = impl_->BufferRows(buffers[b]);
-    result.push_back({impl_->names[b], rows, buffers[b].width});
+    if (memory.data(b) == nullptr) continue;
+    const Liveness& liveness = memory.liveness();
+    const Lifetime& lifetime = liveness.lifetimes[b];
+    result.push_back({memory.name(b), memory.rows(b), buffers[b].width, memory.offset(b),
+                      liveness.PhaseOf(lifetime.first), liveness.PhaseOf(lifetime.last)});
   }
   return result;
 }

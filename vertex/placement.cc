@@ -83,6 +83,16 @@ void Placement::CountRows() {
       class_rows_[static_cast<size_t>(c)] += schedule_->rows(type);
     }
   }
+  widest_task_.assign(static_cast<size_t>(type_total_), 0);
+  for (const Task& task : schedule_->tasks()) {
+    int64_t& widest = widest_task_[static_cast<size_t>(task.type)];
+    widest = std::max(widest, task.count);
+  }
+}
+
+int64_t Placement::rows(const Buffer& buffer) const {
+  if (buffer.kind != BufferKind::kRows) return class_rows(executable_->channel_class(buffer.id));
+  return buffer.of_task ? widest_task_[static_cast<size_t>(buffer.space.type)] : rows(buffer.space);
 }
 
 int64_t Placement::rows(const RowSpace& space) const {

@@ -27,6 +27,10 @@ class Placement {
   void Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options, const SharedVertices* shared);
 
   int64_t rows(const RowSpace& space) const;
+  // Of the batch that runs.
+  int64_t vertices() const { return batch_->vertex_count(); }
+  // Rows of a buffer that a run owns.
+  int64_t rows(const Buffer& buffer) const;
   int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
   // First row of a type in the tables of a class; -1 when the type is not in the class.
   int64_t base(int32_t channel_class, int32_t type) const;
@@ -73,6 +77,7 @@ class Placement {
   int64_t type_total_ = 0;
   std::vector<int64_t> class_base_;  // [classes, types]
   std::vector<int64_t> class_rows_;
+  std::vector<int64_t> widest_task_;  // by type: vertices
   std::vector<std::vector<int32_t>> indices_;
   std::vector<std::vector<float>> column_rows_;  // by buffer
   std::vector<std::vector<int32_t>> labels_;     // by column
