@@ -143,7 +143,9 @@ const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_
   Plan(examples, true);
   const int64_t graphs = graphs_in_step > 0 ? graphs_in_step : std::ssize(examples);
   const bool mean = options_.loss == LossReduction::kMean && graphs > 0;
-  Run(Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f));
+  RunOptions options = Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f);
+  options.backward = true;
+  Run(options);
   executor_->Backward(gradients_.get());
   Report();
   return report_;
@@ -164,8 +166,9 @@ NonFinite Session::FindNonFinite() {
   Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool.get(),
                    &threads_);
   const SharedVertices shared{&batch_, merged_};
-  unfused.Forward(scheduled(), schedule_, last_run_, merged_.empty() ? nullptr : &shared);
-  return unfused.FindNonFinite();
+  RunOptions options = last_run_;
+  options.backward = false;
+  return unfused.FindNonFinite(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
 }
 
 void Session::DropGradients() { gradients_->Clear(); }

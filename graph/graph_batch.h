@@ -32,9 +32,7 @@ class GraphBatch {
   // has a graph. Clear() and Add() end it: a batch that was not cut is one shard. Children are in their parents' shard.
   void Shard(int32_t shards);
   int32_t shard_count() const { return shards_; }
-  int32_t shard_of(int64_t v) const {
-    return shards_ == 1 ? 0 : shard_of_graph_[static_cast<size_t>(graph_of(v))];
-  }
+  int32_t shard_of(int64_t v) const { return shards_ == 1 ? 0 : shard_of_graph_[static_cast<size_t>(graph_of(v))]; }
 
   int64_t graph_count() const { return static_cast<int64_t>(graphs_.size()); }
   int64_t vertex_count() const { return static_cast<int64_t>(types_.size()); }

@@ -32,8 +32,8 @@ SharingPolicy ParseSharingPolicy(std::string_view name);
 // What F reads from outside at a vertex of a type.
 struct TypeInputs {
   std::vector<std::string> id_columns;
-  bool shareable = true;   // false where F pulls rows of floats, which are not compared
-  bool recurrent = true;   // F or dF runs over its vertices task by task
+  bool shareable = true;  // false where F pulls rows of floats, which are not compared
+  bool recurrent = true;  // F or dF runs over its vertices task by task
 };
 
 class Sharer {

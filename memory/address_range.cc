@@ -33,11 +33,16 @@ AddressRange::~AddressRange() { device_->Release(base_, reserved_); }
 void AddressRange::Commit(int64_t bytes, int64_t limit) {
   if (bytes > limit || bytes > reserved_) throw std::bad_alloc();
   if (bytes <= committed_) return;
-  const int64_t page = device_->page_bytes();
-  const int64_t wanted = std::max(bytes, committed_ + std::max(committed_ / 4, kSmallestGrowth));
-  const int64_t target = AlignUp(std::min({wanted, limit, reserved_}), page);
+  const int64_t target = AlignUp(bytes, device_->page_bytes());
   device_->Commit(base_ + committed_, target - committed_);
   committed_ = target;
+}
+
+void AddressRange::Grow(int64_t bytes, int64_t limit) {
+  if (bytes > limit || bytes > reserved_) throw std::bad_alloc();
+  if (bytes <= committed_) return;
+  const int64_t wanted = committed_ + std::max(committed_ / 4, kSmallestGrowth);
+  Commit(std::min({std::max(bytes, wanted), limit, reserved_}), limit);
 }
 
 }  // namespace cavs

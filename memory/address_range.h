@@ -20,10 +20,12 @@ class AddressRange {
   AddressRange& operator=(const AddressRange&) = delete;
   ~AddressRange();
 
-  // Makes the first `bytes` usable. Commits a quarter more than before at least, so that growth takes few calls, but
-  // never more than `limit` bytes, rounded up to a page. Throws std::bad_alloc, and changes nothing, when bytes exceed
-  // the limit or the reservation, or the device has no more memory.
+  // Makes the first `bytes` usable, never more than `limit` bytes, rounded up to a page. Throws std::bad_alloc, and
+  // changes nothing, when bytes exceed the limit or the reservation, or the device has no more memory.
   void Commit(int64_t bytes, int64_t limit);
+  // The same, but commits a quarter more than before at least if it commits at all, so that growth by small pieces takes
+  // few calls.
+  void Grow(int64_t bytes, int64_t limit);
 
   char* base() const { return base_; }
   int64_t reserved() const { return reserved_; }

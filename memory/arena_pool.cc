@@ -15,23 +15,33 @@ constexpr int64_t kReservation = int64_t{1} << 40;
 
 }  // namespace
 
-ArenaPool::ArenaPool(std::shared_ptr<Device> device, PoolOptions options)
-    : Pool(PoolPolicy::kArena, std::move(device), std::move(options)), range_(shared_device(), kReservation) {}
+ArenaPool::ArenaPool(PoolPolicy policy, std::shared_ptr<Device> device, PoolOptions options)
+    : Pool(policy, std::move(device), std::move(options)), range_(shared_device(), kReservation) {}
 
 ArenaPool::~ArenaPool() {
   // The addresses may be handed out again by the system, to somebody who knows nothing of this pool.
   if (poisons()) Unpoison(range_.base(), range_.committed());
 }
 
-void* ArenaPool::Take(int64_t bytes) {
-  const int64_t end = next_ + AlignUp(bytes, kAlignment) + kRedZone;
+int64_t ArenaPool::Footprint(int64_t bytes) const { return AlignUp(bytes, kAlignment) + kRedZone; }
+
+void ArenaPool::Prepare(int64_t footprint) {
   const int64_t committed = range_.committed();
-  range_.Commit(end, limit());
+  range_.Commit(next_ + footprint, limit());
+  PoisonNew(committed);
+}
+
+void ArenaPool::PoisonNew(int64_t committed) {
+  if (poisons()) Poison(range_.base() + committed, range_.committed() - committed);
+}
+
+void* ArenaPool::Take(int64_t bytes) {
+  const int64_t end = next_ + Footprint(bytes);
+  const int64_t committed = range_.committed();
+  range_.Grow(end, limit());
+  PoisonNew(committed);
   char* data = range_.base() + next_;
-  if (poisons()) {
-    Poison(range_.base() + committed, range_.committed() - committed);
-    Unpoison(data, bytes);
-  }
+  if (poisons()) Unpoison(data, bytes);
   blocks_.push_back({next_, bytes});
   next_ = end;
   return data;

@@ -1,5 +1,6 @@
-// ArenaPool: policy `arena`. Tensors stand side by side in one reserved address range, in the order of allocation.
-// Growing commits more of the range, so nothing moves; Rewind starts again at the front and keeps the memory.
+// ArenaPool: policies `arena` and `planned`. Tensors stand side by side in one reserved address range, in the order of
+// allocation. Growing commits more of the range, so nothing moves; Rewind starts again at the front and keeps the
+// memory. Under `planned` a run asks for one tensor and lays its own out inside of it.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,8 @@ namespace cavs {
 
 class ArenaPool final : public Pool {
  public:
-  ArenaPool(std::shared_ptr<Device> device, PoolOptions options);
+  // Policy kArena or kPlanned.
+  ArenaPool(PoolPolicy policy, std::shared_ptr<Device> device, PoolOptions options);
   ~ArenaPool() override;
 
  protected:
@@ -20,6 +22,8 @@ class ArenaPool final : public Pool {
   int64_t Return(void* data) override;
   void ReturnAll() override;
   int64_t held() const override { return range_.committed(); }
+  int64_t Footprint(int64_t bytes) const override;
+  void Prepare(int64_t footprint) override;
 
  private:
   struct Block {
@@ -28,6 +32,8 @@ class ArenaPool final : public Pool {
   };
 
   bool poisons() const { return device().kind() == DeviceKind::kCpu; }
+  // Forbids what was committed since `committed` bytes were.
+  void PoisonNew(int64_t committed);
 
   AddressRange range_;
   std::vector<Block> blocks_;  // by offset

@@ -19,7 +19,7 @@ BlockPool::~BlockPool() {
   DropFreeBlocks();
 }
 
-int64_t BlockPool::BlockBytes(int64_t bytes) const {
+int64_t BlockPool::Footprint(int64_t bytes) const {
   if (policy() == PoolPolicy::kMalloc) return AlignUp(bytes, kAlignment);
   // Four classes between a power of two and the next: 4/4, 5/4, 6/4, 7/4 of it.
   const auto power = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(bytes)));
@@ -27,7 +27,7 @@ int64_t BlockPool::BlockBytes(int64_t bytes) const {
 }
 
 void* BlockPool::Take(int64_t bytes) {
-  const int64_t block_bytes = BlockBytes(bytes);
+  const int64_t block_bytes = Footprint(bytes);
   const auto found = free_.find(block_bytes);
   void* data = nullptr;
   if (found != free_.end() && !found->second.empty()) {
@@ -74,7 +74,7 @@ void BlockPool::ReturnAll() {
 }
 
 void BlockPool::Discard(void* data, int64_t bytes) {
-  const int64_t block_bytes = BlockBytes(bytes);
+  const int64_t block_bytes = Footprint(bytes);
   if (policy() == PoolPolicy::kPool) {
     if (device().kind() == DeviceKind::kCpu) Poison(data, block_bytes);
     free_[block_bytes].push_back(data);

@@ -21,10 +21,10 @@ class BlockPool final : public Pool {
   int64_t Return(void* data) override;
   void ReturnAll() override;
   int64_t held() const override { return held_; }
+  // The size of the block for a tensor: a multiple of kAlignment, or a size class.
+  int64_t Footprint(int64_t bytes) const override;
 
  private:
-  // The size of the block for a tensor: a multiple of kAlignment, or a size class.
-  int64_t BlockBytes(int64_t bytes) const;
   // A block from the device. Gives free blocks back first where the cap or the device requires it.
   void* TakeFromDevice(int64_t block_bytes);
   void Discard(void* data, int64_t bytes);

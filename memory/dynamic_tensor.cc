@@ -22,7 +22,7 @@ void DynamicTensor::Resize(int64_t rows) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   const int64_t bytes = rows > kNoLimit / row_bytes ? kNoLimit : rows * row_bytes;
   try {
-    range_.Commit(bytes, kNoLimit);
+    range_.Grow(bytes, kNoLimit);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory({.pool = name_,
                        .tensor = fmt::format("{} rows", rows),

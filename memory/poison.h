@@ -12,6 +12,7 @@
 namespace cavs {
 
 #if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kPoisons = true;
 // Bytes that stay forbidden behind each tensor, so that the neighbour does not hide an overrun.
 inline constexpr int64_t kRedZone = 64;
 inline void Poison(const void* data, int64_t bytes) { __asan_poison_memory_region(data, static_cast<size_t>(bytes)); }
@@ -19,6 +20,7 @@ inline void Unpoison(const void* data, int64_t bytes) {
   __asan_unpoison_memory_region(data, static_cast<size_t>(bytes));
 }
 #else
+inline constexpr bool kPoisons = false;
 inline constexpr int64_t kRedZone = 0;
 inline void Poison(const void* /*data*/, int64_t /*bytes*/) {}
 inline void Unpoison(const void* /*data*/, int64_t /*bytes*/) {}

@@ -33,15 +33,17 @@ std::string_view PoolPolicyName(PoolPolicy policy) {
       return "pool";
     case PoolPolicy::kArena:
       return "arena";
+    case PoolPolicy::kPlanned:
+      return "planned";
   }
   return "";
 }
 
 PoolPolicy ParsePoolPolicy(std::string_view text) {
-  for (const PoolPolicy policy : {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena}) {
+  for (const PoolPolicy policy : kPoolPolicies) {
     if (text == PoolPolicyName(policy)) return policy;
   }
-  ThrowInvalid("memory policy", fmt::format("expected malloc, pool or arena, got '{}'", text));
+  ThrowInvalid("memory policy", fmt::format("expected malloc, pool, arena or planned, got '{}'", text));
 }
 
 OutOfMemory::OutOfMemory(const Details& details)
@@ -57,6 +59,33 @@ Pool::Pool(PoolPolicy policy, std::shared_ptr<Device> device, PoolOptions option
   }
 }
 
+OutOfMemory Pool::Refusal(int64_t bytes, std::string_view name) const {
+  return OutOfMemory({.pool = options_.name,
+                      .tensor = std::string(name),
+                      .bytes_asked = bytes,
+                      .bytes_in_use = statistics_.live,
+                      .cap_bytes = options_.cap_bytes,
+                      .vertices = vertices_});
+}
+
+void Pool::Expect(std::span<const int64_t> bytes, std::string_view name) {
+  CAVS_CHECK(statistics_.live == 0, "tensors of pool {} are announced with {} bytes in use", options_.name,
+             statistics_.live);
+  int64_t sum = 0, footprint = 0;
+  for (const int64_t tensor : bytes) {
+    if (sum > kAbsurdBytes || tensor > kAbsurdBytes) throw Refusal(std::max(sum, tensor), name);
+    sum += tensor;
+    footprint += Footprint(std::max<int64_t>(tensor, 1));
+  }
+  if (footprint > limit()) throw Refusal(sum, name);
+  try {
+    Prepare(footprint);
+  } catch (const std::bad_alloc&) {
+    throw Refusal(sum, name);
+  }
+  statistics_.reserved = held();
+}
+
 void* Pool::Allocate(int64_t bytes, std::string_view name) {
   CAVS_CHECK(bytes >= 0, "{} bytes for {}", bytes, name);
   try {
@@ -67,12 +96,7 @@ void* Pool::Allocate(int64_t bytes, std::string_view name) {
     statistics_.SetLive(statistics_.live + std::max<int64_t>(bytes, 1));
     return data;
   } catch (const std::bad_alloc&) {
-    throw OutOfMemory({.pool = options_.name,
-                       .tensor = std::string(name),
-                       .bytes_asked = bytes,
-                       .bytes_in_use = statistics_.live,
-                       .cap_bytes = options_.cap_bytes,
-                       .vertices = vertices_});
+    throw Refusal(bytes, name);
   }
 }
 
@@ -95,7 +119,9 @@ int64_t Pool::limit() const {
 
 std::unique_ptr<Pool> MakePool(PoolPolicy policy, std::shared_ptr<Device> device, PoolOptions options) {
   CAVS_CHECK(device != nullptr);
-  if (policy == PoolPolicy::kArena) return std::make_unique<ArenaPool>(std::move(device), std::move(options));
+  if (policy == PoolPolicy::kArena || policy == PoolPolicy::kPlanned) {
+    return std::make_unique<ArenaPool>(policy, std::move(device), std::move(options));
+  }
   return std::make_unique<BlockPool>(policy, std::move(device), std::move(options));
 }
 

@@ -1,4 +1,4 @@
-// Pool: the memory of one Session's minibatches, under one of three policies that give equal results.
+// Pool: the memory of one Session's minibatches, under one of four policies that give equal results.
 //
 // A minibatch allocates what its actual rows need and ends with Rewind, which takes everything back at once; Free gives
 // one tensor back early. Every tensor starts at a multiple of kAlignment, its contents are undefined, and it never
@@ -7,8 +7,10 @@
 // rewound.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,9 +24,12 @@ enum class PoolPolicy : uint8_t {
   kMalloc,  // a system allocation for each tensor
   kPool,    // blocks of a few sizes (at most a fifth of a block is rounding), kept and reused
   kArena,   // one reserved address range, filled from the front; memory stays committed over minibatches
+  kPlanned,  // an arena with one tensor for each run, in which values that are no longer read make room for others
 };
+inline constexpr PoolPolicy kPoolPolicies[] = {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena,
+                                               PoolPolicy::kPlanned};
 
-// "malloc", "pool" or "arena".
+// "malloc", "pool", "arena" or "planned".
 std::string_view PoolPolicyName(PoolPolicy policy);
 // Throws std::invalid_argument that names the choices.
 PoolPolicy ParsePoolPolicy(std::string_view text);
@@ -63,6 +68,10 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
   virtual ~Pool() = default;
 
+  // Announces the tensors of the minibatch that begins, by their bytes; to be called behind Rewind. Throws OutOfMemory,
+  // which asks for their sum and calls them `name`, when they do not fit together: so a minibatch is refused before it
+  // has done anything. Whether they fit depends on the sizes and the cap alone. An arena commits just what they need.
+  void Expect(std::span<const int64_t> bytes, std::string_view name);
   // `bytes` >= 0 for a tensor called `name` (used in error texts only); the pointer is never null. The memory is the
   // pool's: it is valid until Free, Rewind or the pool's end. Throws OutOfMemory and changes nothing at the cap.
   void* Allocate(int64_t bytes, std::string_view name);
@@ -70,6 +79,9 @@ class Pool {
   void Free(void* data);
   // Ends a minibatch: gives back all tensors. A warm pool or arena keeps its memory for the next one.
   void Rewind();
+
+  // Books what a minibatch needs at least: the largest sum of the tensors that have to be there at one time.
+  void BookNeeded(int64_t bytes) { statistics_.needed = std::max(statistics_.needed, bytes); }
 
   const MemoryStatistics& statistics() const { return statistics_; }
   PoolPolicy policy() const { return policy_; }
@@ -88,6 +100,10 @@ class Pool {
   virtual void ReturnAll() = 0;
   // Bytes held from the device.
   virtual int64_t held() const = 0;
+  // Bytes held for a tensor of `bytes` > 0.
+  virtual int64_t Footprint(int64_t bytes) const = 0;
+  // Makes room for tensors of this footprint. Throws std::bad_alloc when there is none.
+  virtual void Prepare(int64_t /*footprint*/) {}
 
   Device& device() const { return *device_; }
   const std::shared_ptr<Device>& shared_device() const { return device_; }
@@ -95,6 +111,8 @@ class Pool {
   int64_t limit() const;
 
  private:
+  OutOfMemory Refusal(int64_t bytes, std::string_view name) const;
+
   PoolPolicy policy_;
   std::shared_ptr<Device> device_;
   PoolOptions options_;

@@ -7,10 +7,11 @@ namespace cavs {
 
 struct MemoryStatistics {
   int64_t live = 0;         // asked for by the tensors alive now
-  int64_t peak = 0;         // the largest `live` since construction: bytes that had to be live
+  int64_t peak = 0;         // the largest `live` since construction
   int64_t reserved = 0;     // held from the device now, free blocks and rounding included
   int64_t waste = 0;        // reserved - live when the peak was reached
   int64_t allocations = 0;  // tensors since construction
+  int64_t needed = 0;       // most bytes that minibatches had still to read at one time (Pool::BookNeeded)
 
   // Books a change of `live`, and the peak with its waste. Set `reserved` first.
   void SetLive(int64_t bytes) {

@@ -59,6 +59,9 @@ std::shared_ptr<const Executable> Compiler::Run() {
   AliasPushes();
   PlaceValues();
   EmitSteps();
+  CutIntoRuns();
+  NarrowToBlocks();
+  e_->liveness_ = {FindLifetimes(*e_, false), FindLifetimes(*e_, e_->has_backward_)};
   return e_;
 }
 
@@ -129,9 +132,9 @@ void Compiler::MakeSections(bool backward) {
     Section section;
     section.backward = backward;
     if (s + 1 == members.size()) {
-      section.steps = backward ? &e_->backward_head_ : &e_->forward_head_;
+      section.steps = &(backward ? e_->backward_head_ : e_->forward_head_).steps;
     } else {
-      section.steps = &(backward ? e_->backward_types_ : e_->forward_types_)[s / 3].phases[s % 3];
+      section.steps = &(backward ? e_->backward_types_ : e_->forward_types_)[s / 3].phases[s % 3].steps;
     }
     section.groups = OrderSection(program, members[s], options_.fusion);
     for (const Group& group : section.groups) {

@@ -1,4 +1,4 @@
-// Compiler: the steps of Executable::Compile, in order: group, place, emit. Internal to vertex/.
+// Compiler: the steps of Executable::Compile, in order: group, place, emit, cut into runs, narrow. Internal to vertex/.
 #pragma once
 
 #include <cstdint>
@@ -74,6 +74,13 @@ class Compiler {
   void EmitCollection(const Section& section, Site site);
   void EmitGroup(const Section& section, const Group& group);
   Location SinkTarget(const Instruction& instruction);
+
+  // Runs of steps, and values that last for one block of a run (compiler_runs.cc).
+  void CutIntoRuns();
+  void NarrowToBlocks();
+  // Calls visit(list) for every list of steps.
+  template <typename Visit>
+  void ForEachList(const Visit& visit);
 
   PassOptions options_;
   std::shared_ptr<Executable> e_;

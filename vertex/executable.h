@@ -4,7 +4,10 @@
 //  - gathers, pulls, slices and pushed rows are addresses, not copies, unless a product must read them;
 //  - the parts of a concatenation are written in place by their producers, a scattered value into its state's table;
 //  - what readers send back to a state or a pushed value stays where it was computed, and is summed when it is read;
-//  - values used only inside of their own fused group have no memory at all.
+//  - steps that treat every row alone run block by block, all steps of a run over one block before the next block, so
+//    that what one writes is still in the cache when the next one reads it;
+//  - values used only inside of their own fused group have no memory at all, those used only inside of their own run
+//    have the rows of one block.
 // Immutable after Compile; safe to share between threads.
 #pragma once
 
@@ -16,6 +19,7 @@
 
 #include "graph/sharing.h"
 #include "vertex/kernels/elementwise.h"
+#include "vertex/liveness.h"
 #include "vertex/passes.h"
 #include "vertex/program.h"
 
@@ -36,6 +40,8 @@ struct Buffer {
   RowSpace space;
   int64_t width = 0;
   int32_t id = -1;
+  bool of_block = false;   // kRows: used inside of one run of steps alone, and has the rows of a block for each lane
+  int64_t block_rows = 0;  // of_block
 };
 
 // Arrays of row numbers that a run derives from its Schedule.
@@ -83,18 +89,34 @@ struct Step {
 };
 
 // The gradient of a channel: for each row of the tables of its class, the sum of what all readers of the row send back.
-// Sources name rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] = r.
+// Sources name rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] =
+// r.
 struct Collection {
   int32_t channel_class = -1;
   std::vector<int32_t> indices;  // by source, into Executable::indices()
   friend bool operator==(const Collection&, const Collection&) = default;
 };
 
+// Steps [begin, end) of a list. Rows of a row-local run do not depend on each other: it may run block by block, of
+// block_rows rows each, and blocks side by side. Other runs have one step, which adds up rows.
+struct StepRun {
+  int32_t begin = 0, end = 0;
+  bool row_local = true;
+  int64_t block_rows = 0;
+};
+
+// Steps in order of execution, and the runs that tile them.
+struct StepList {
+  std::vector<Step> steps;
+  std::vector<StepRun> runs;
+  bool empty() const { return steps.empty(); }
+};
+
 // Steps of one function, by phase.
 struct FunctionSteps {
-  std::array<std::vector<Step>, 3> phases;
-  const std::vector<Step>& phase(Phase p) const { return phases[static_cast<size_t>(p)]; }
-  std::vector<Step>& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
+  std::array<StepList, 3> phases;
+  const StepList& phase(Phase p) const { return phases[static_cast<size_t>(p)]; }
+  StepList& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
 };
 
 // Rows of a lookup table's gradient, merged after a run.
@@ -120,7 +142,7 @@ class Executable {
   const FunctionSteps& function(bool backward, int32_t type) const {
     return (backward ? backward_types_ : forward_types_)[static_cast<size_t>(type)];
   }
-  const std::vector<Step>& head(bool backward) const { return backward ? backward_head_ : forward_head_; }
+  const StepList& head(bool backward) const { return backward ? backward_head_ : forward_head_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<IndexSpec>& indices() const { return indices_; }
   const std::vector<Collection>& collections() const { return collections_; }
@@ -140,6 +162,8 @@ class Executable {
   // Push channels that the head reads.
   const std::vector<int32_t>& head_channels() const { return forward_.head_channels; }
   bool draws() const { return draws_; }
+  // Of runs of F alone, or of F and dF.
+  const Liveness& liveness(bool backward) const { return liveness_[backward ? 1 : 0]; }
   // What F reads from outside, by vertex type: what tells vertices apart.
   std::vector<TypeInputs> inputs() const;
 
@@ -150,7 +174,7 @@ class Executable {
   Program forward_, backward_;
   bool has_backward_ = false;
   std::vector<FunctionSteps> forward_types_, backward_types_;
-  std::vector<Step> forward_head_, backward_head_;
+  StepList forward_head_, backward_head_;
   std::vector<Buffer> buffers_;
   std::vector<IndexSpec> indices_;
   std::vector<Collection> collections_;
@@ -161,7 +185,14 @@ class Executable {
   std::vector<std::vector<int32_t>> class_types_;
   std::vector<int32_t> table_of_;
   bool draws_ = false;
+  std::array<Liveness, 2> liveness_;
 };
+
+// A run owns the buffer and takes memory for it.
+inline bool IsOwned(const Buffer& buffer) {
+  return buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
+         buffer.kind == BufferKind::kChannelGradient;
+}
 
 // What `explain` and errors call a buffer: "%12", "h", "d h", "leaf.W".
 std::string BufferName(const Executable& executable, const Buffer& buffer);

@@ -38,11 +38,10 @@ std::string LocationText(const Executable& executable, const Location& location,
   return text;
 }
 
-void AppendSection(const Executable& executable, std::string_view title, const std::vector<Step>& steps,
-                   std::string* text) {
-  if (steps.empty()) return;
+void AppendSection(const Executable& executable, std::string_view title, const StepList& list, std::string* text) {
+  if (list.empty()) return;
   *text += fmt::format("  {}\n", title);
-  for (const Step& step : steps) *text += fmt::format("    {}\n", ToString(executable, step));
+  for (const Step& step : list.steps) *text += fmt::format("    {}\n", ToString(executable, step));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "vertex/executable.h"
 #include "vertex/kernel_runner.h"
 #include "vertex/kernels/rows.h"
+#include "vertex/memory_plan.h"
 #include "vertex/placement.h"
 
 namespace cavs {
@@ -24,46 +25,47 @@ struct BoundBuffer {
   int64_t ld = 0;
 };
 
-bool IsBackward(const Executable& executable, const Buffer& buffer) {
-  if (buffer.kind == BufferKind::kRows) return buffer.id >= executable.forward().value_count();
-  return buffer.kind == BufferKind::kChannelGradient;
-}
+constexpr int32_t kNoLane = -1;
 
 }  // namespace
 
 struct Executor::Impl {
-  using Steps = std::vector<BoundStep>;
+  // A StepList with its steps bound.
+  struct BoundList {
+    const StepList* list = nullptr;
+    std::vector<BoundStep> steps;
+  };
   struct Function {
-    std::array<Steps, 3> phases;
+    std::array<BoundList, 3> phases;
+    BoundList& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
   };
 
   Impl(std::shared_ptr<const Executable> e, const ParameterStore* p, Pool* m, ThreadPool* t)
       : executable(std::move(e)),
         parameters(p),
-        pool(m),
         threads(t),
+        memory(executable.get(), m),
         placement(executable.get()),
         runner(executable.get(), p, t),
-        sharded{Separable(false), Separable(true)} {
+        separable{Separable(false), Separable(true)} {
     buffers.resize(executable->buffers().size());
     for (const bool backward : {false, true}) {
       for (size_t type = 0; type < executable->signature().types.size(); ++type) {
         if (backward && !executable->has_backward()) continue;
         Function& function = functions[backward ? 1 : 0].emplace_back();
         for (const Phase phase : {Phase::kHoisted, Phase::kRecurrent, Phase::kDeferred}) {
-          const FunctionSteps& steps = executable->function(backward, static_cast<int32_t>(type));
-          function.phases[static_cast<size_t>(phase)] = Wrap(steps.phase(phase));
+          function.phase(phase) = Wrap(executable->function(backward, static_cast<int32_t>(type)).phase(phase));
         }
       }
       heads[backward ? 1 : 0] = Wrap(executable->head(backward));
     }
   }
 
-  Steps Wrap(const std::vector<Step>& steps) const {
-    Steps result;
-    for (const Step& step : steps) {
+  BoundList Wrap(const StepList& list) const {
+    BoundList result{&list, {}};
+    for (const Step& step : list.steps) {
       const Program& program = step.backward ? executable->backward() : executable->forward();
-      BoundStep& bound = result.emplace_back();
+      BoundStep& bound = result.steps.emplace_back();
       bound.step = &step;
       bound.instruction = &program.instructions[static_cast<size_t>(step.instruction)];
       bound.operands.resize(step.operands.size());
@@ -71,52 +73,97 @@ struct Executor::Impl {
     return result;
   }
 
-  // Whether the shards of a schedule may recur side by side: no step adds into the gradient of a parameter, which all
-  // shards have in common.
+  // Whether the shards of a schedule may recur side by side: no step adds up rows, as all shards have the gradients of
+  // parameters in common.
   bool Separable(bool backward) const {
-    if (backward && !executable->has_backward()) return false;
-    const Program& program = backward ? executable->backward() : executable->forward();
-    return std::none_of(program.instructions.begin(), program.instructions.end(), [](const Instruction& i) {
-      const bool adds = i.op == Op::kMatMulGrad || i.op == Op::kColumnSumGrad;
-      return adds && i.phase == Phase::kRecurrent && i.space.kind != Space::kHead;
-    });
+    for (size_t type = 0; type < executable->signature().types.size(); ++type) {
+      if (backward && !executable->has_backward()) return false;
+      const FunctionSteps& function = executable->function(backward, static_cast<int32_t>(type));
+      for (const StepRun& run : function.phase(Phase::kRecurrent).runs) {
+        if (!run.row_local) return false;
+      }
+    }
+    return true;
   }
 
-  // Calls visit(steps, range) in order of execution, and lap(phase) behind each phase; recur(types) runs the tasks.
-  template <typename Visit, typename Recur, typename Lap>
-  void Walk(bool backward, Visit visit, Recur recur, Lap lap) {
+  // Calls straight(list, run, range) for the runs of head, hoisted and deferred steps, and recur() for all tasks, in
+  // order of execution, and lap(phase) behind each phase. Buffers come to life, and die, on the way.
+  template <typename Straight, typename Recur, typename Lap>
+  void Walk(bool backward, Straight straight, Recur recur, Lap lap) {
     std::vector<Function>& types = functions[backward ? 1 : 0];
-    Steps& head = heads[backward ? 1 : 0];
-    const RowRange head_range{0, placement.rows({Space::kHead, -1}), 0, 0};
+    int32_t position = backward ? memory.liveness().backward_begin : 0;
+    const auto all_runs = [&](BoundList& steps, const RowRange& range) {
+      for (const StepRun& run : steps.list->runs) {
+        memory.Advance(position++);
+        straight(steps, run, range);
+      }
+    };
+    const auto head = [&] { all_runs(heads[backward ? 1 : 0], RowRange{0, placement.rows({Space::kHead, -1}), 0, 0}); };
     const auto all = [&](Phase phase) {
       for (size_t type = 0; type < types.size(); ++type) {
         const int32_t t = static_cast<int32_t>(type);
-        visit(types[type].phases[static_cast<size_t>(phase)], RowRange{0, schedule->rows(t), 0, schedule->edges(t)});
+        all_runs(types[type].phase(phase), RowRange{0, schedule->rows(t), 0, schedule->edges(t)});
       }
       lap(phase);
     };
-    if (backward) visit(head, head_range);
+    if (backward) head();
     all(Phase::kHoisted);
-    recur(types);
+    memory.Advance(position++);
+    recur();
     lap(Phase::kRecurrent);
     all(Phase::kDeferred);
-    if (!backward) visit(head, head_range);
+    if (!backward) head();
     lap(Phase::kDeferred);
+    if (position == memory.liveness().end) memory.Advance(position);
   }
 
-  // Calls visit(steps, range) for what each task has of one shard, in order of execution.
+  // Calls visit(steps, run, range) for what each task has of one shard, in order of execution.
   template <typename Visit>
-  void WalkTasks(bool backward, std::vector<Function>& types, int32_t shard, Visit visit) {
+  void WalkTasks(bool backward, int32_t shard, Visit visit) {
     const int64_t tasks = schedule->task_count();
     for (int64_t i = 0; i < tasks; ++i) {
       const Task part = schedule->Part(backward ? tasks - 1 - i : i, shard);
-      Steps& steps = types[static_cast<size_t>(part.type)].phases[static_cast<size_t>(Phase::kRecurrent)];
-      if (part.count > 0) visit(steps, RowRange{part.first_row, part.count, part.first_edge, part.edge_count});
+      if (part.count == 0) continue;
+      BoundList& steps = functions[backward ? 1 : 0][static_cast<size_t>(part.type)].phase(Phase::kRecurrent);
+      const RowRange range{part.first_row, part.count, part.first_edge, part.edge_count};
+      for (const StepRun& run : steps.list->runs) visit(steps, run, range);
     }
   }
 
-  void RunSteps(Steps& steps, const RowRange& range, KernelRunner* kernels) {
-    for (BoundStep& step : steps) {
+  // Rows [first, first + count) of a range.
+  RowRange Part(const BoundList& steps, const RowRange& range, int64_t first, int64_t count) const {
+    RowRange part{range.row + first, count, 0, 0};
+    const RowSpace& space = steps.steps.front().step->space;
+    if (space.type < 0) return part;
+    const std::span<const int64_t> begin = schedule->edge_begin(space.type);
+    part.edge = begin[static_cast<size_t>(part.row)];
+    part.edges = begin[static_cast<size_t>(part.row + count)] - part.edge;
+    return part;
+  }
+
+  // Calls visit(range, lane) for the blocks of a run: on `lane`, or side by side on all lanes where that is kNoLane.
+  template <typename Visit>
+  void ForBlocks(const BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane, const Visit& visit) {
+    const int64_t blocks = run.row_local ? (range.rows + run.block_rows - 1) / run.block_rows : 1;
+    const auto block = [&](int64_t i, int32_t on) {
+      RowRange part = range;
+      if (blocks > 1) {
+        const int64_t first = i * run.block_rows;
+        part = Part(steps, range, first, std::min(run.block_rows, range.rows - first));
+      }
+      part.block = on * run.block_rows;
+      visit(part, on);
+    };
+    if (lane == kNoLane && blocks > 1 && threads->size() > 1) {
+      threads->Run(blocks, [&](int64_t i, int worker) { block(i, worker); });
+    } else {
+      for (int64_t i = 0; i < blocks; ++i) block(i, std::max(lane, 0));
+    }
+  }
+
+  void RunBlock(BoundList& steps, const StepRun& run, const RowRange& range, KernelRunner* kernels) {
+    for (int32_t i = run.begin; i < run.end; ++i) {
+      BoundStep& step = steps.steps[static_cast<size_t>(i)];
       if (profiling) {
         kernels->RunTimed(step, range);
       } else {
@@ -125,28 +172,31 @@ struct Executor::Impl {
     }
   }
 
-  // Shards side by side, each on one thread, without a word between them from the first task to the last. While
-  // profiling one after another, as the times of a step are to add up.
-  void RunTasks(bool backward, std::vector<Function>& types) {
-    const int32_t shards = schedule->shard_count();
-    const auto run = [&](int32_t shard, KernelRunner* kernels) {
-      WalkTasks(backward, types, shard, [&](Steps& steps, const RowRange& range) { RunSteps(steps, range, kernels); });
-    };
-    if (shards == 1) return run(0, &runner);
-    const bool apart = sharded[backward ? 1 : 0] && !profiling;
-    ThreadPool& workers = apart ? *threads : alone;
-    workers.Run(shards, [&](int64_t shard, int) {
-      run(static_cast<int32_t>(shard), shard_runners[static_cast<size_t>(shard)].get());
+  // Whoever has no lane has all threads: for blocks side by side, else inside of kernels.
+  void Run(BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane) {
+    const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block_rows && !profiling;
+    if (lane == kNoLane && !apart) {
+      ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { RunBlock(steps, run, part, &runner); });
+      return;
+    }
+    ForBlocks(steps, run, range, lane, [&](const RowRange& part, int32_t on) {
+      RunBlock(steps, run, part, lanes[static_cast<size_t>(on)].get());
     });
   }
 
-  void BeginRunners(const RunOptions& options) {
-    runner.Begin(&placement, schedule, options);
-    const auto shards = static_cast<size_t>(schedule->shard_count());
-    while (shards > 1 && shard_runners.size() < shards) {
-      shard_runners.push_back(std::make_unique<KernelRunner>(executable.get(), parameters, &alone));
-    }
-    for (const auto& kernels : shard_runners) kernels->Begin(&placement, schedule, options);
+  // Shards side by side, each on one thread, without a word between them from the first task to the last. While
+  // profiling one after another, as the times of a step are to add up.
+  void RunTasks(bool backward) {
+    const int32_t shards = schedule->shard_count();
+    const auto run_shard = [&](int32_t shard, int32_t lane) {
+      WalkTasks(backward, shard,
+                [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, lane); });
+    };
+    if (shards == 1) return run_shard(0, kNoLane);
+    const bool apart = separable[backward ? 1 : 0] && !profiling;
+    ThreadPool& workers = apart ? *threads : alone;
+    workers.Run(shards,
+                [&](int64_t shard, int) { run_shard(static_cast<int32_t>(shard), static_cast<int32_t>(shard)); });
   }
 
   void RunAll(bool backward) {
@@ -161,14 +211,10 @@ struct Executor::Impl {
       mark = now;
     };
     Walk(
-        backward, [&](Steps& steps, const RowRange& range) { RunSteps(steps, range, &runner); },
-        [&](std::vector<Function>& types) { RunTasks(backward, types); }, lap);
-    GatherCounters();
-  }
-
-  void GatherCounters() {
+        backward, [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, kNoLane); },
+        [&] { RunTasks(backward); }, lap);
     counters = runner.counters();
-    for (const auto& kernels : shard_runners) counters += kernels->counters();
+    for (const auto& kernels : lanes) counters += kernels->counters();
   }
 
   // Calls visit(step) for every step, in order of functions.
@@ -177,32 +223,50 @@ struct Executor::Impl {
     for (const bool backward : {false, true}) {
       const size_t side = backward ? 1 : 0;
       for (Function& function : functions[side]) {
-        for (Steps& steps : function.phases) {
-          for (BoundStep& step : steps) visit(step);
+        for (BoundList& steps : function.phases) {
+          for (BoundStep& step : steps.steps) visit(step);
         }
       }
-      for (BoundStep& step : heads[side]) visit(step);
+      for (BoundStep& step : heads[side].steps) visit(step);
     }
   }
 
-  int64_t BufferRows(const Buffer& buffer) const {
-    if (buffer.kind == BufferKind::kRows) return placement.rows(buffer.space);
-    return placement.class_rows(executable->channel_class(buffer.id));
-  }
-
-  void AllocateBuffers(bool backward) {
+  // Everything up to the first step of F.
+  void Prepare(const GraphBatch& new_batch, const Schedule& new_schedule, const RunOptions& options,
+               const SharedVertices* shared) {
+    Forget();
+    times = {};
+    loss_scale = options.loss_scale;
+    const double start = Now();
+    placement.Plan(new_batch, new_schedule, options, shared);
+    BeginRunners(new_schedule, options);
+    memory.Begin(placement, options.backward, std::max<int32_t>(1, static_cast<int32_t>(lanes.size())));
     for (size_t b = 0; b < buffers.size(); ++b) {
       const Buffer& buffer = executable->buffers()[b];
-      BoundBuffer& bound = buffers[b];
-      const bool owned = buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
-                         buffer.kind == BufferKind::kChannelGradient;
-      if (owned && IsBackward(*executable, buffer) == backward) {
-        const int64_t bytes = BufferRows(buffer) * buffer.width * static_cast<int64_t>(sizeof(float));
-        bound = {static_cast<float*>(pool->Allocate(bytes, names[b])), buffer.width};
-      } else if (!owned && !backward) {
-        bound = BindShared(buffer);
-      }
+      buffers[b] = IsOwned(buffer) ? BoundBuffer{memory.data(b), buffer.width} : BindShared(buffer);
     }
+    batch = &new_batch;
+    schedule = &new_schedule;
+    awaits_backward = options.backward;
+    BindSteps(false);
+    times.pack = Now() - start;
+  }
+
+  // A lane runs one block, or one shard, at a time.
+  void BeginRunners(const Schedule& new_schedule, const RunOptions& options) {
+    const int32_t most = std::max(threads->size(), new_schedule.shard_count());
+    while (most > 1 && std::ssize(lanes) < most) {
+      lanes.push_back(std::make_unique<KernelRunner>(executable.get(), parameters, &alone));
+    }
+    runner.Begin(&placement, &new_schedule, options);
+    for (const auto& kernels : lanes) kernels->Begin(&placement, &new_schedule, options);
+  }
+
+  // What throws on the way leaves an Executor that has run nothing.
+  void Forget() {
+    schedule = nullptr;
+    awaits_backward = false;
+    memory.End();
   }
 
   // Parameters and constants are only ever read through an Operand.
@@ -241,17 +305,12 @@ struct Executor::Impl {
   }
 
   void BindSteps(bool backward) {
-    const auto bind = [&](Steps& steps) {
-      for (BoundStep& bound : steps) {
-        for (size_t i = 0; i < bound.operands.size(); ++i) {
-          bound.operands[i] = Resolve(bound.step->operands[i], bound.step->spaces[i]);
-        }
+    ForEachStep([&](BoundStep& bound) {
+      if (bound.step->backward != backward) return;
+      for (size_t i = 0; i < bound.operands.size(); ++i) {
+        bound.operands[i] = Resolve(bound.step->operands[i], bound.step->spaces[i]);
       }
-    };
-    for (Function& function : functions[backward ? 1 : 0]) {
-      for (Steps& steps : function.phases) bind(steps);
-    }
-    bind(heads[backward ? 1 : 0]);
+    });
   }
 
   void MergeLookups(Gradients* gradients) {
@@ -269,12 +328,11 @@ struct Executor::Impl {
     const Step& step = *bound.step;
     const int64_t rows = range.count(step.space.kind);
     for (size_t i = static_cast<size_t>(step.inputs); i < bound.operands.size(); ++i) {
-      const bool edges = step.spaces[i].kind == Space::kEdge;
-      const int64_t first = edges ? range.edge : range.first(step.space.kind);
+      const int64_t first = range.first(step.spaces[i].kind);
       for (int64_t r = 0; r < rows; ++r) {
         const float* row = bound.operands[i].Row(first + r);
         for (int64_t j = 0; row != nullptr && j < step.widths[i]; ++j) {
-          if (!std::isfinite(row[j])) return first + r;
+          if (!std::isfinite(row[j])) return range.first(step.space.kind) + r;
         }
       }
     }
@@ -296,20 +354,20 @@ struct Executor::Impl {
 
   std::shared_ptr<const Executable> executable;
   const ParameterStore* parameters;
-  Pool* pool;
   ThreadPool* threads;
+  MemoryPlan memory;
   Placement placement;
   KernelRunner runner;
   ThreadPool alone{1};
-  std::vector<std::unique_ptr<KernelRunner>> shard_runners;  // by shard; none until there are several
-  const std::array<bool, 2> sharded;                         // forward, backward
+  std::vector<std::unique_ptr<KernelRunner>> lanes;  // none for one thread
+  const std::array<bool, 2> separable;               // forward, backward
   std::vector<Function> functions[2];
-  Steps heads[2];
+  BoundList heads[2];
   std::vector<BoundBuffer> buffers;
-  std::vector<std::string> names;
   const GraphBatch* batch = nullptr;
   const Schedule* schedule = nullptr;
   float loss_scale = 1.0f;
+  bool awaits_backward = false;
   bool profiling = false;
   RunTimes times;
   RunCounters counters;
@@ -320,11 +378,6 @@ struct Executor::Impl {
 Executor::Executor(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, Pool* pool,
                    ThreadPool* threads)
     : impl_(std::make_unique<Impl>(std::move(executable), parameters, pool, threads)) {
-  for (const Buffer& buffer : impl_->executable->buffers()) {
-    const bool named = buffer.kind == BufferKind::kRows || buffer.kind == BufferKind::kChannel ||
-                       buffer.kind == BufferKind::kChannelGradient;
-    impl_->names.push_back(named ? BufferName(*impl_->executable, buffer) : std::string());
-  }
   const Program& forward = impl_->executable->forward();
   impl_->head_copies.resize(forward.losses.size() + forward.outputs.size());
 }
@@ -333,33 +386,18 @@ Executor::~Executor() = default;
 
 void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
                        const SharedVertices* shared) {
-  Impl& x = *impl_;
-  // A Forward that throws leaves an Executor that has run nothing.
-  x.schedule = nullptr;
-  for (BoundBuffer& buffer : x.buffers) buffer = {};
-  x.pool->Rewind();
-  x.pool->set_context(batch.vertex_count());
-  x.times = {};
-  x.loss_scale = options.loss_scale;
-  const double start = Now();
-  x.placement.Plan(batch, schedule, options, shared);
-  x.AllocateBuffers(false);
-  x.batch = &batch;
-  x.schedule = &schedule;
-  x.BindSteps(false);
-  x.BeginRunners(options);
-  x.times.pack = Now() - start;
-  x.RunAll(false);
+  impl_->Prepare(batch, schedule, options, shared);
+  impl_->RunAll(false);
 }
 
 void Executor::Backward(Gradients* gradients) {
   Impl& x = *impl_;
-  CAVS_CHECK(x.executable->has_backward() && x.schedule != nullptr, "Backward needs dF and a Forward before");
+  CAVS_CHECK(x.executable->has_backward() && x.awaits_backward, "Backward needs dF and a Forward that it follows");
+  x.awaits_backward = false;
   const double start = Now();
-  x.AllocateBuffers(true);
   x.BindSteps(true);
   x.runner.set_gradients(gradients);
-  for (const auto& kernels : x.shard_runners) kernels->set_gradients(gradients);
+  for (const auto& kernels : x.lanes) kernels->set_gradients(gradients);
   x.times.backward += Now() - start;
   x.RunAll(true);
   const double merge = Now();
@@ -404,34 +442,44 @@ std::span<const float> Executor::state(int32_t channel, int32_t original) const 
   return {};
 }
 
-NonFinite Executor::FindNonFinite() const {
+NonFinite Executor::FindNonFinite(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+                                  const SharedVertices* shared) {
   Impl& x = *impl_;
-  x.RequireRun();
+  x.Prepare(batch, schedule, options, shared);
   NonFinite result;
-  const auto inspect = [&](Impl::Steps& steps, const RowRange& range) {
-    for (const BoundStep& step : steps) {
-      const int64_t row = result.found ? -1 : x.FirstBadRow(step, range);
-      if (row < 0) continue;
-      result.found = true;
-      result.operation = ToString(x.executable->forward(), *step.instruction);
-      std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
-    }
+  const auto inspect = [&](Impl::BoundList& steps, const StepRun& run, const RowRange& range) {
+    x.ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) {
+      for (int32_t i = run.begin; i < run.end; ++i) {
+        const BoundStep& step = steps.steps[static_cast<size_t>(i)];
+        x.runner.Run(step, part);
+        const int64_t row = result.found ? -1 : x.FirstBadRow(step, part);
+        if (row < 0) continue;
+        result.found = true;
+        result.operation = ToString(x.executable->forward(), *step.instruction);
+        std::tie(result.example, result.vertex) = x.placement.Origin(step.step->space, row);
+      }
+    });
   };
-  const auto recur = [&](std::vector<Impl::Function>& types) {
-    for (int32_t shard = 0; shard < x.schedule->shard_count(); ++shard) x.WalkTasks(false, types, shard, inspect);
+  const auto recur = [&] {
+    for (int32_t shard = 0; shard < schedule.shard_count(); ++shard) x.WalkTasks(false, shard, inspect);
   };
   x.Walk(false, inspect, recur, [](Phase) {});
   return result;
 }
 
+void Executor::Forget() { impl_->Forget(); }
+
 std::vector<TensorBytes> Executor::tensors() const {
   impl_->RequireRun();
   std::vector<TensorBytes> result;
+  const MemoryPlan& memory = impl_->memory;
   const auto& buffers = impl_->executable->buffers();
   for (size_t b = 0; b < buffers.size(); ++b) {
-    if (impl_->names[b].empty() || impl_->buffers[b].base == nullptr) continue;
-    const int64_t rows = impl_->BufferRows(buffers[b]);
-    result.push_back({impl_->names[b], rows, buffers[b].width});
+    if (memory.data(b) == nullptr) continue;
+    const Liveness& liveness = memory.liveness();
+    const Lifetime& lifetime = liveness.lifetimes[b];
+    result.push_back({memory.name(b), memory.rows(b), buffers[b].width, memory.offset(b),
+                      liveness.PhaseOf(lifetime.first), liveness.PhaseOf(lifetime.last)});
   }
   return result;
 }

@@ -1,6 +1,7 @@
 // Executor: runs a compiled F over a Schedule, and dF over its reverse.
 // An Executable is compiled once per model and is shared read-only; an Executor belongs to one Session and owns the
-// memory of a run: a minibatch's values live until the next Forward.
+// memory of a run. Results (losses, outputs, states) live until the next Forward; other values until nothing is left in
+// the run that reads them.
 //
 // Not thread-safe; any number of Executors may run over one Executable and one ParameterStore at the same time.
 #pragma once
@@ -9,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cavs/base/thread_pool.h"
@@ -36,6 +38,7 @@ struct RunOptions {
   uint64_t step = 0;
   bool packed = false;      // products read the packed forms of parameters, which must be current
   float loss_scale = 1.0f;  // factor of every gradient: 1, or 1 / graphs of the minibatch
+  bool backward = false;    // Backward follows: what dF reads is kept, and memory is taken for both
 };
 
 // A batch whose equal vertices were merged (graph/sharing.h): what the head, labels and callers know by their original
@@ -70,10 +73,12 @@ struct NonFinite {
   int64_t vertex = -1;    // vertex inside of its graph
 };
 
-// Memory of one tensor of a run: [rows, width] f32.
+// Memory of one tensor of a run: [rows, width] f32. It has to be there from the first to the last step that touches it.
 struct TensorBytes {
   std::string name;
   int64_t rows = 0, width = 0;
+  int64_t offset = -1;        // in the memory of the run, bytes; -1 where each tensor has memory of its own
+  std::string_view from, to;  // parts of the run: "hoisted", "recurrent", "d head", ...
   int64_t bytes() const { return rows * width * static_cast<int64_t>(sizeof(float)); }
 };
 
@@ -97,11 +102,12 @@ class Executor {
   ~Executor();
 
   // Runs F. `batch` and `schedule` must live until the next Forward. Ends the previous minibatch: its values are gone.
-  // Throws std::invalid_argument when the graphs do not fit F, OutOfMemory at the pool's cap.
-  // `shared` is given when `batch` is a merged one; all vertices of results are then original ones.
+  // Throws std::invalid_argument when the graphs do not fit F, OutOfMemory at the pool's cap, both before anything
+  // runs. `shared` is given when `batch` is a merged one; all vertices of results are then original ones.
   void Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
                const SharedVertices* shared = nullptr);
-  // Runs dF over the reverse of the last Forward's schedule. Adds into `gradients`. Needs an Executable with dF.
+  // Runs dF over the reverse of the last Forward's schedule, once. Adds into `gradients`. Needs an Executable with dF,
+  // and a Forward that was told (RunOptions::backward).
   void Backward(Gradients* gradients);
 
   // Sum of all losses over all head rows of the last Forward, not scaled.
@@ -116,8 +122,12 @@ class Executor {
   // State `channel` of a batch vertex, [width]; empty when its type does not scatter it.
   std::span<const float> state(int32_t channel, int32_t vertex) const;
 
-  NonFinite FindNonFinite() const;
-  // The tensors that the last Forward (and Backward) keeps.
+  // Runs F like Forward, looking at what each step writes, to find the first number that is not finite.
+  NonFinite FindNonFinite(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
+                          const SharedVertices* shared = nullptr);
+  // Ends the last run: gives its memory back to the pool; there is nothing to read any more.
+  void Forget();
+  // The tensors of the last run.
   std::vector<TensorBytes> tensors() const;
   // Times every step from now on, at the cost of two clock readings for each; or stops. Forgets what was measured.
   void Profile(bool on);

@@ -233,6 +233,7 @@ int64_t Interpreter::RowCount(const RowSpace& space) const {
     case Space::kConstant:
       return 1;
     case Space::kParameter:
+    case Space::kBlock:
       return 0;
   }
   return 0;

@@ -215,10 +215,10 @@ bool KernelRunner::RunRows(const BoundStep& bound, const RowRange& range) {
 }
 
 // A row without a target has neither loss nor gradient.
-void KernelRunner::ClearUntargeted(Operand rows, int64_t width, int32_t column, int64_t count) {
-  const std::vector<int32_t>& present = placement_->target_present(column);
-  for (int64_t r = 0; r < count; ++r) {
-    if (present[static_cast<size_t>(r)] < 0) std::fill_n(rows.Row(r), width, 0.0f);
+void KernelRunner::ClearUntargeted(Operand rows, int64_t width, int32_t column, const RowRange& range) {
+  const int32_t* present = placement_->target_present(column).data() + range.row;
+  for (int64_t r = 0; r < range.rows; ++r) {
+    if (present[r] < 0) std::fill_n(rows.Row(r), width, 0.0f);
   }
 }
 
@@ -226,30 +226,31 @@ bool KernelRunner::RunLoss(const BoundStep& bound, const RowRange& range) {
   const int32_t column = bound.instruction->attributes.column;
   const int64_t rows = range.rows, width = bound.step->widths[0];
   const auto at = [&](size_t operand) { return At(bound, range, operand); };
+  const auto targets = [&](int64_t columns) {
+    return ConstOperand{placement_->targets(column).data() + range.row * columns, columns, nullptr};
+  };
   switch (bound.instruction->op) {
     case Op::kCrossEntropy:
-      cpu::CrossEntropy(at(1), at(0), placement_->labels(column).data(), rows, width, *threads_);
+      cpu::CrossEntropy(at(1), at(0), placement_->labels(column).data() + range.row, rows, width, *threads_);
       return true;
     case Op::kCrossEntropyGrad:
-      cpu::CrossEntropyGrad(at(2), at(1), at(0), placement_->labels(column).data(), rows, width, *threads_);
+      cpu::CrossEntropyGrad(at(2), at(1), at(0), placement_->labels(column).data() + range.row, rows, width, *threads_);
       return true;
     case Op::kSquaredError:
-      cpu::SquaredError(at(1), at(0), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
-      ClearUntargeted(at(1), 1, column, rows);
+      cpu::SquaredError(at(1), at(0), targets(width), rows, width, *threads_);
+      ClearUntargeted(at(1), 1, column, range);
       return true;
     case Op::kSquaredErrorGrad:
-      cpu::SquaredErrorGrad(at(2), at(1), at(0), {placement_->targets(column).data(), width, nullptr}, rows, width,
-                            *threads_);
-      ClearUntargeted(at(2), width, column, rows);
+      cpu::SquaredErrorGrad(at(2), at(1), at(0), targets(width), rows, width, *threads_);
+      ClearUntargeted(at(2), width, column, range);
       return true;
     // A row without a target reads zeros as its target, which give neither loss nor gradient.
     case Op::kKlDivergence:
-      cpu::KlDivergence(at(1), at(0), {placement_->targets(column).data(), width, nullptr}, rows, width, *threads_);
+      cpu::KlDivergence(at(1), at(0), targets(width), rows, width, *threads_);
       return true;
     case Op::kKlDivergenceGrad: {
-      const int64_t targets = bound.step->widths[1];
-      cpu::KlDivergenceGrad(at(1), at(0), {placement_->targets(column).data(), targets, nullptr}, rows, targets,
-                            *threads_);
+      const int64_t columns = bound.step->widths[1];
+      cpu::KlDivergenceGrad(at(1), at(0), targets(columns), rows, columns, *threads_);
       return true;
     }
     default:

@@ -26,11 +26,24 @@ struct BoundStep {
   double seconds = 0;
 };
 
-// Rows of a task, or of a whole type or the head.
+// Rows of a task, of a whole type or of the head, or a block of these.
 struct RowRange {
   int64_t row = 0, rows = 0;
   int64_t edge = 0, edges = 0;
-  int64_t first(Space space) const { return space == Space::kVertex ? row : space == Space::kEdge ? edge : 0; }
+  int64_t block = 0;  // row of the buffers of a block where the first row is
+  int64_t first(Space space) const {
+    switch (space) {
+      case Space::kVertex:
+      case Space::kHead:
+        return row;
+      case Space::kEdge:
+        return edge;
+      case Space::kBlock:
+        return block;
+      default:
+        return 0;
+    }
+  }
   int64_t count(Space space) const { return space == Space::kEdge ? edges : rows; }
 };
 
@@ -61,7 +74,7 @@ class KernelRunner {
   bool RunCustom(const BoundStep& bound, const RowRange& range);
   void MatMul(const BoundStep& bound, const RowRange& range);
   void MatMulGrad(const BoundStep& bound, const RowRange& range);
-  void ClearUntargeted(Operand rows, int64_t width, int32_t column, int64_t count);
+  void ClearUntargeted(Operand rows, int64_t width, int32_t column, const RowRange& range);
   // The operand at the first row of the range.
   static Operand At(const BoundStep& bound, const RowRange& range, size_t operand) {
     const Space space = bound.step->spaces[operand].kind;

@@ -86,6 +86,12 @@ void Placement::CountRows() {
   }
 }
 
+int64_t Placement::rows(const Buffer& buffer, int32_t lanes) const {
+  if (buffer.kind != BufferKind::kRows) return class_rows(executable_->channel_class(buffer.id));
+  const int64_t all = rows(buffer.space);
+  return buffer.of_block ? (lanes - 1) * buffer.block_rows + std::min(all, buffer.block_rows) : all;
+}
+
 int64_t Placement::rows(const RowSpace& space) const {
   switch (space.kind) {
     case Space::kVertex:

@@ -28,6 +28,10 @@ class Placement {
   void Plan(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options, const SharedVertices* shared);
 
   int64_t rows(const RowSpace& space) const;
+  // Of the batch that runs.
+  int64_t vertices() const { return batch_->vertex_count(); }
+  // Rows of a buffer that a run owns, where `lanes` blocks run side by side.
+  int64_t rows(const Buffer& buffer, int32_t lanes) const;
   int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
   // First row of a type in the tables of a class; -1 when the type is not in the class.
   int64_t base(int32_t channel_class, int32_t type) const;
@@ -43,8 +47,8 @@ class Placement {
   const std::vector<int32_t>& target_present(int32_t column) const { return labels_[static_cast<size_t>(column)]; }
   const std::vector<uint64_t>& keys(const RowSpace& space) const;
   std::span<const int32_t> head_vertices() const { return head_vertices_; }
-  // What a row of the tables of a collection's class sums: references [begin[r], begin[r + 1]) of row r, whose operand is
-  // the number of a source. In the order of sources, then of their rows.
+  // What a row of the tables of a collection's class sums: references [begin[r], begin[r + 1]) of row r, whose operand
+  // is the number of a source. In the order of sources, then of their rows.
   struct CollectedRows {
     std::vector<int64_t> begin;
     std::vector<cpu::RowReference> references;

@@ -28,6 +28,7 @@ enum class Space : uint8_t {
   kVertex,     // a row for each vertex of a type
   kEdge,       // a row for each child edge of the vertices of a type, in row order of the parents
   kHead,       // a row for each vertex that pushes `head_channels` and is labelled or asked for
+  kBlock,      // in compiled steps: a row for each one of the block that runs, whichever rows these are
 };
 
 struct RowSpace {

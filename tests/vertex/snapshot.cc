@@ -142,7 +142,7 @@ std::vector<RunPolicy> AllRunPolicies() {
   std::vector<RunPolicy> all;
   for (const BatchingPolicy batching :
        {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier, BatchingPolicy::kAgenda}) {
-    for (const PoolPolicy memory : {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena}) {
+    for (const PoolPolicy memory : kPoolPolicies) {
       for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
     }
   }
@@ -159,7 +159,8 @@ Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStor
       executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),
       gradients_(executable_->forward().signature) {}
 
-Snapshot Runner::Run(const GraphBatch& batch, const RunOptions& options, bool gradients) {
+Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients) {
+  options.backward = gradients;
   const bool shares = sharing_ != SharingPolicy::kOff && !(options.training && executable_->draws());
   if (shares) {
     const SharedVertices shared{&batch, sharer_.Merge(batch, &shared_batch_)};

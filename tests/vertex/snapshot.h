@@ -60,7 +60,7 @@ class Runner {
  public:
   Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy);
 
-  Snapshot Run(const GraphBatch& batch, const RunOptions& options, bool gradients);
+  Snapshot Run(const GraphBatch& batch, RunOptions options, bool gradients);
   const Executor& executor() const { return *executor_; }
   const Schedule& schedule() const { return schedule_; }
   const GraphBatch& shared_batch() const { return shared_batch_; }

@@ -107,10 +107,9 @@ void ReluGradStep(const StepArguments& s) {
 }
 
 const StepTable* Table() {
-  static constexpr StepTable kTable = {CopyStep,        FillStep,     AddStep,      SubtractStep,  MultiplyStep,
-                                       DivideStep,      ScaleStep,    SigmoidStep,  TanhStep,      ReluStep,
-                                       ExpStep,         LogStep,      SqrtStep,     DropoutStep,   ExpandStep,
-                                       SigmoidGradStep, TanhGradStep, ReluGradStep};
+  static constexpr StepTable kTable = {CopyStep,  FillStep,    AddStep,    SubtractStep,    MultiplyStep, DivideStep,
+                                       ScaleStep, SigmoidStep, TanhStep,   ReluStep,        ExpStep,      LogStep,
+                                       SqrtStep,  DropoutStep, ExpandStep, SigmoidGradStep, TanhGradStep, ReluGradStep};
   return &kTable;
 }
 

@@ -15,9 +15,9 @@
 namespace cavs::cpu {
 namespace {
 
-// Rows of a job. A packed product reaches its peak rate at 64, but where every job reads weights that the caches next to
-// the core do not hold, twice as many rows gain 10 % ([512, 1280]: 147 and 160 GFLOP/s). A plain one packs its weights in
-// every job.
+// Rows of a job. A packed product reaches its peak rate at 64, but where every job reads weights that the caches next
+// to the core do not hold, twice as many rows gain 10 % ([512, 1280]: 147 and 160 GFLOP/s). A plain one packs its
+// weights in every job.
 constexpr int64_t kPackedRows = 64;
 constexpr int64_t kLargeWeights = 1 << 20;  // bytes
 int64_t PackedRows(int64_t k, int64_t n, Precision precision) {

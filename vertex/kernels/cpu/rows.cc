@@ -35,8 +35,7 @@ class ReferenceReader {
 // sum [width] = the sum of edges [begin, end), at least one, in order. Many edges are summed in blocks of blocks, as
 // the error of one long chain of additions grows with its length: 100,000 children cost three digits.
 template <typename Edges>
-void SumEdges(const RowKernels& kernels, const Edges& edges, int64_t begin, int64_t end, int64_t width,
-              float* sum) {
+void SumEdges(const RowKernels& kernels, const Edges& edges, int64_t begin, int64_t end, int64_t width, float* sum) {
   constexpr int64_t kBlock = 64;
   if (end - begin <= kBlock) {
     CopyRow(sum, edges[begin], width);
