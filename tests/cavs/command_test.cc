@@ -310,11 +310,12 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
   }
-  for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nofusion", "--nocse", "--loss=sum"}) {
+  for (const std::string pass :
+       {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--loss=sum"}) {
     choices.push_back({pass});
   }
   for (const std::string sharing : {"none", "subgraphs"}) choices.push_back({"--sharing=" + sharing, "--dropout=0"});
-  choices.push_back({"--nohoisting", "--nolazy_batching", "--nofusion", "--nocse", "--threads=3"});
+  choices.push_back({"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--threads=3"});
   for (const std::string model : {"tree_rnn", "tree_fc"}) choices.push_back({"--model=" + model});
   for (const std::vector<std::string>& choice : choices) {
     std::vector<std::string> words = common;

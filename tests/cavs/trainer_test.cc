@@ -149,7 +149,7 @@ TEST(Trainer, ShufflesFromTheSeedOrNotAtAll) {
 Fixture PoisonedTask(const ScratchFolder& folder) {
   Fixture task = FileTask(folder, "sst",
                           "(3 (2 a) (3 b))\n(1 (3 a) (4 c))\n(1 (3 a) (4 bad))\n(2 (2 b) (1 c))\n(4 (2 c) (1 a))\n");
-  std::vector<float> words(task.model().Get("words").begin(), task.model().Get("words").end());
+  std::vector<float> words = task.model().Get("words");
   words[static_cast<size_t>(task.trained->vocabulary.Lookup("bad")) * 7 + 2] = kNan;
   task.model().Set("words", words);
   return task;
