@@ -28,19 +28,22 @@ Program ModelMaker::Make() {
   return b_.Build();
 }
 
-Expression ModelMaker::Weights(int64_t rows, int64_t columns) {
+Expression ModelMaker::Weights(int64_t rows, int64_t columns, double fresh) {
   std::vector<Expression>& known = weights_[{rows, columns}];
-  if (known.empty() || Chance(0.4)) {
+  if (known.empty() || Chance(fresh)) {
     known.push_back(b_.Parameter(fmt::format("W{}x{}_{}", rows, columns, known.size()), Shape::Matrix(rows, columns)));
+    if (Chance(0.1)) b_.Freeze(known.back());
+    return known.back();
   }
   return Pick(known);
 }
 
-Expression ModelMaker::Bias(int64_t width) {
+Expression ModelMaker::Bias(int64_t width, double fresh) {
   std::vector<Expression>& known = biases_[width];
-  if (known.empty() || Chance(0.4)) {
+  if (known.empty() || Chance(fresh)) {
     known.push_back(
         b_.Parameter(fmt::format("b{}_{}", width, known.size()), Shape::Vector(width), Initializer::Uniform(0.3f)));
+    return known.back();
   }
   return Pick(known);
 }
@@ -63,6 +66,7 @@ void ModelMaker::DefineType(const VertexType& type, int32_t children) {
       for (int64_t i = 0; i < reads; ++i) sources_.push_back(v.Gather(slot, Pick(states_)));
     }
     values_ = sources_;
+    if (Chance(0.6)) AddGates();
     if (children == kAnyArity) AddChildSum(v);
     if (children > 1 && Chance(0.7)) {
       // The usual start of a cell: all that is read, side by side, times one matrix; then gates.
@@ -83,6 +87,31 @@ void ModelMaker::AddInputs(Vertex& v) {
   if (Chance(0.4)) sources_.push_back(v.Pull(tables_[1], "tag"));
   if (Chance(0.3)) sources_.push_back(v.Pull(tables_[0], "other_word"));
   if (Chance(0.4)) sources_.push_back(v.PullRow("features", 3));
+}
+
+// x W + y U + b, in one of the ways to write it. Most parameters are of this gate alone.
+Expression ModelMaker::Gate(const Expression& x, const Expression& y, int64_t width) {
+  constexpr double kFresh = 0.85;
+  const Expression w = Weights(x.shape().width(), width, kFresh), u = Weights(y.shape().width(), width, kFresh);
+  const Expression b = Bias(width, kFresh);
+  switch (Below(4)) {
+    case 0:
+      return Affine(x, w, b) + MatMul(y, u);
+    case 1:
+      return MatMul(x, w) + MatMul(y, u) + b;
+    case 2:
+      return Affine(y, u, Bias(width)) + Affine(x, w, b);
+    default:
+      return MatMul(x, w) + b;
+  }
+}
+
+void ModelMaker::AddGates() {
+  const Expression x = Pick(sources_), y = Pick(sources_);
+  const int64_t width = 2 + Below(6), gates = 2 + Below(3);
+  Expression cell = Tanh(Gate(x, y, width));
+  for (int64_t i = 1; i < gates; ++i) cell = cell * Sigmoid(Gate(x, y, width));
+  values_.push_back(cell);
 }
 
 void ModelMaker::AddChildSum(Vertex& v) {
