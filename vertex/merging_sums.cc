@@ -16,7 +16,8 @@ struct Sum {
   std::vector<int32_t> additions;  // all of them
   std::vector<ValueId> products;   // terms that are products, and that nothing else reads
   std::vector<ValueId> biases;     // terms that are vectors of parameters
-  std::vector<ValueId> others;
+  std::vector<ValueId> constants;  // terms that are constants
+  std::vector<ValueId> others;     // with rows of their own
 };
 
 // Products of a sum that could become one: those of a phase, with different inputs and equally frozen weights.
@@ -57,9 +58,7 @@ class SumMerger {
   }
 
  private:
-  Phase PhaseOf(ValueId value) const {
-    return draft_.producer(value) < 0 ? Phase::kHoisted : draft_.phase(draft_.producer(value));
-  }
+  Phase PhaseOf(ValueId value) const { return draft_.phase(draft_.producer(value)); }
 
   bool IsInner(ValueId sum) const {
     const int32_t producer = draft_.producer(sum);
@@ -83,8 +82,11 @@ class SumMerger {
       } else if (draft_.IsProduct(producer) && draft_.IsReadOnce(value)) {
         sum.products.push_back(value);
       } else {
-        const bool bias = draft_.program().value(value).space.kind == Space::kParameter;
-        (bias ? sum.biases : sum.others).push_back(value);
+        const Space kind = draft_.program().value(value).space.kind;
+        std::vector<ValueId>& terms = kind == Space::kParameter  ? sum.biases
+                                      : kind == Space::kConstant ? sum.constants
+                                                                 : sum.others;
+        terms.push_back(value);
       }
     }
     return sum;
@@ -213,6 +215,8 @@ class SumMerger {
     if (joins.empty() && !placed) return;
     for (const ValueId other : sum.others) terms.push_back({other, PhaseOf(other), -1, {}});
     std::stable_sort(terms.begin(), terms.end(), by_phase);
+    // What has no rows comes last, so that every addition has an operand with rows.
+    biases.insert(biases.end(), sum.constants.begin(), sum.constants.end());
     for (const ValueId bias : biases) terms.push_back({bias, Phase::kDeferred, -1, {}});
 
     for (const int32_t addition : sum.additions) edits_[addition] = {};

@@ -68,9 +68,13 @@ ParameterStore::ParameterStore(std::shared_ptr<const Signature> signature, uint6
     if (layout_.owns(i)) Own(i).resize(static_cast<size_t>(declaration(i).shape.width()));
   }
   for (int32_t i = 0; i < count(); ++i) {
-    std::vector<float> initial(static_cast<size_t>(declaration(i).shape.width()));
-    Initialize(declaration(i), seed, &initial);
-    Set(i, initial);
+    if (layout_.owns(i)) {
+      Initialize(declaration(i), seed, &Own(i));
+    } else {
+      std::vector<float> initial(static_cast<size_t>(declaration(i).shape.width()));
+      Initialize(declaration(i), seed, &initial);
+      Set(i, initial);
+    }
   }
 }
 

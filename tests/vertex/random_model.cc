@@ -100,7 +100,8 @@ Expression ModelMaker::Gate(const Expression& x, const Expression& y, int64_t wi
     case 1:
       return MatMul(x, w) + MatMul(y, u) + b;
     case 2:
-      return Affine(y, u, Bias(width)) + Affine(x, w, b);
+      return (Affine(y, u, Bias(width)) + b_.Constant(std::vector<float>(static_cast<size_t>(width), 0.2f))) +
+             Affine(x, w, b);
     default:
       return MatMul(x, w) + b;
   }
@@ -124,6 +125,11 @@ void ModelMaker::AddChildSum(Vertex& v) {
   if (Chance(0.5)) values_.push_back(MeanChildren(h));
   if (Chance(0.3)) values_.push_back(MaxChildren(Tanh(c + x)));
   if (Chance(0.3)) values_.push_back(Tanh(SumChildren(h)));
+  if (Chance(0.5)) {
+    const Expression larger = MatMul(h, Weights(h.shape().width(), width));
+    const Expression summed = Affine(h, Weights(h.shape().width(), width), Bias(width));
+    values_.push_back(Tanh(MaxChildren(larger) - SumChildren(summed)));
+  }
 }
 
 Expression ModelMaker::Unary(const Expression& x) {
@@ -208,6 +214,7 @@ void ModelMaker::AddHead() {
   if (dropout_) h = Dropout(h, 0.2);
   const Expression logits = Affine(h, Weights(out_width_, 3), Bias(3));
   b_.AddOutput("probabilities", Softmax(logits));
+  if (Chance(0.5)) b_.AddOutput("more", Affine(h, Weights(out_width_, 2), Bias(2)));
   b_.AddLoss(CrossEntropy(logits, b_.DeclareLabel("label", 3)));
   if (extra_width_ > 0) {
     const Expression score = Tanh(Affine(b_.Pushed("extra"), Weights(extra_width_, 2), Bias(2)));
