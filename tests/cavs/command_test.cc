@@ -365,6 +365,13 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   EXPECT_EQ(Succeed({"explain", data, "--dot"}).out.substr(0, 7), "digraph");
 }
 
+TEST_F(Command, ExplainShowsWhatWasMerged) {
+  const std::string data = "--data=lm:" + Write("sentences.txt", "a b c d\nb c\n");
+  const std::string sum = "[layer2.W; layer2.U], layer2.b";
+  EXPECT_THAT(Succeed({"explain", data, "--layers=2"}).out, AllOf(HasSubstr("merging of products"), HasSubstr(sum)));
+  EXPECT_THAT(Succeed({"explain", data, "--layers=2", "--nomerging"}).out, Not(HasSubstr(sum)));
+}
+
 TEST_F(Command, BenchSplitsTheTimeOfAStep) {
   const CommandResult result =
       Succeed({"bench", "--data=listops:generate", "--max_examples=64", "--hidden=16", "--embed=8", "--batch_size=32",

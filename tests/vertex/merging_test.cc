@@ -20,7 +20,6 @@ namespace cavs {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kEmbed = 3, kHidden = 4;
