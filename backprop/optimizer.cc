@@ -133,7 +133,7 @@ Optimizer::Optimizer(const OptimizerOptions& options, const ParameterStore& para
 
 StepResult Optimizer::Step(ParameterStore& parameters, const Gradients& gradients) {
   CAVS_CHECK(static_cast<size_t>(parameters.layout().total()) == moments_.size(), "parameters of another model");
-  CAVS_CHECK(gradients.signature().parameters.size() == moments_.size(), "gradients of another model");
+  CAVS_CHECK(static_cast<size_t>(gradients.layout().total()) == moments_.size(), "gradients of another model");
   const double norm = Norm(gradients);
   if (!std::isfinite(norm)) return {.applied = false, .norm = norm};
   ++steps_;
@@ -156,7 +156,7 @@ double Optimizer::Norm(const Gradients& gradients) {
   for (size_t p = 0; p < moments_.size(); ++p) {
     const auto parameter = static_cast<int32_t>(p);
     if (!trained_[p] || !gradients.touched(parameter)) continue;
-    const bool is_lookup = gradients.signature().parameters[p].is_lookup;
+    const bool is_lookup = layout_.declaration(parameter).is_lookup;
     std::span<const float> rest =
         is_lookup ? std::span<const float>(gradients.sparse(parameter).rows) : gradients.dense(parameter);
     while (!rest.empty()) {

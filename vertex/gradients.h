@@ -35,7 +35,7 @@ class Gradients {
 
   // Adds `rows` (sorted unique ids) into the sparse gradient of a lookup table. Many additions cost n log n in all.
   void AddSparse(int32_t parameter, const SparseRows& rows);
-  const Signature& signature() const { return layout_.signature(); }
+  const ParameterLayout& layout() const { return layout_; }
   // The gradient of any parameter as a full matrix, [rows * columns], row-major; zeros where nothing was added.
   std::vector<float> Get(int32_t parameter) const;
 
