@@ -110,30 +110,35 @@ std::optional<OptimizerKind> FindOptimizer(std::string_view name) {
 }
 
 Optimizer::Optimizer(const OptimizerOptions& options, const ParameterStore& parameters, ThreadPool* threads)
-    : options_(options), kernel_(cpu::FindOptimizerKernels().*EntryOf(options.kind).kernel), threads_(threads) {
+    : options_(options),
+      kernel_(cpu::FindOptimizerKernels().*EntryOf(options.kind).kernel),
+      threads_(threads),
+      layout_(parameters.layout()),
+      trained_(static_cast<size_t>(layout_.total())),
+      moments_(static_cast<size_t>(layout_.total())) {
   CheckOptions(options);
   int64_t longest = kGrain;
-  for (int32_t p = 0; p < parameters.count(); ++p) {
-    const ParameterDeclaration& declaration = parameters.declaration(p);
-    trained_.push_back(!declaration.frozen);
-    moments_.push_back({declaration.name, declaration.shape, {}, {}});
-    if (declaration.frozen) continue;
-    const size_t size = parameters.values(p).size();
-    if (!EntryOf(options.kind).first.empty()) moments_.back().first.resize(size);
-    if (!EntryOf(options.kind).second.empty()) moments_.back().second.resize(size);
+  for (int32_t p = 0; p < layout_.total(); ++p) {
+    const auto place = static_cast<size_t>(p);
+    const ParameterDeclaration& declaration = layout_.declaration(p);
+    trained_[place] = layout_.owns(p) && !declaration.frozen;
+    if (!trained_[place]) continue;
+    const auto size = static_cast<size_t>(declaration.shape.width());
+    if (!EntryOf(options.kind).first.empty()) moments_[place].first.resize(size);
+    if (!EntryOf(options.kind).second.empty()) moments_[place].second.resize(size);
     if (declaration.is_lookup) longest = std::max(longest, declaration.shape.columns());
   }
   zeros_.resize(static_cast<size_t>(longest));
 }
 
 StepResult Optimizer::Step(ParameterStore& parameters, const Gradients& gradients) {
-  CAVS_CHECK(static_cast<size_t>(parameters.count()) == moments_.size(), "parameters of another model");
-  CAVS_CHECK(gradients.signature().parameters.size() == moments_.size(), "gradients of another model");
+  CAVS_CHECK(static_cast<size_t>(parameters.layout().total()) == moments_.size(), "parameters of another model");
+  CAVS_CHECK(static_cast<size_t>(gradients.layout().total()) == moments_.size(), "gradients of another model");
   const double norm = Norm(gradients);
   if (!std::isfinite(norm)) return {.applied = false, .norm = norm};
   ++steps_;
   const cpu::UpdateScalars scalars = Scalars(norm);
-  PlanJobs(parameters, gradients);
+  PlanJobs(gradients);
   threads_->Run(static_cast<int64_t>(jobs_.size()), [&](int64_t number, int) {
     const Job& job = jobs_[static_cast<size_t>(number)];
     RunJob(job, scalars, gradients, parameters.values(job.parameter));
@@ -151,7 +156,7 @@ double Optimizer::Norm(const Gradients& gradients) {
   for (size_t p = 0; p < moments_.size(); ++p) {
     const auto parameter = static_cast<int32_t>(p);
     if (!trained_[p] || !gradients.touched(parameter)) continue;
-    const bool is_lookup = gradients.signature().parameters[p].is_lookup;
+    const bool is_lookup = layout_.declaration(parameter).is_lookup;
     std::span<const float> rest =
         is_lookup ? std::span<const float>(gradients.sparse(parameter).rows) : gradients.dense(parameter);
     while (!rest.empty()) {
@@ -192,11 +197,11 @@ bool Optimizer::MovesWithoutGradient() const {
          options_.kind == OptimizerKind::kAdam;
 }
 
-void Optimizer::PlanJobs(const ParameterStore& parameters, const Gradients& gradients) {
+void Optimizer::PlanJobs(const Gradients& gradients) {
   jobs_.clear();
-  for (int32_t p = 0; p < parameters.count(); ++p) {
+  for (int32_t p = 0; p < layout_.total(); ++p) {
     if (!trained_[static_cast<size_t>(p)]) continue;
-    const ParameterDeclaration& declaration = parameters.declaration(p);
+    const ParameterDeclaration& declaration = layout_.declaration(p);
     const bool touched = gradients.touched(p);
     // Where a gradient of zeros changes nothing, only what has a gradient is visited.
     const bool all = MovesWithoutGradient() && !(declaration.is_lookup && options_.sparse_updates);
@@ -235,7 +240,7 @@ void Optimizer::RunJob(const Job& job, const cpu::UpdateScalars& scalars, const 
 
 void Optimizer::UpdateRows(const Job& job, const cpu::UpdateScalars& scalars, const SparseRows& gradient,
                            std::span<float> values) {
-  const int64_t width = moments_[static_cast<size_t>(job.parameter)].shape.columns();
+  const int64_t width = layout_.declaration(job.parameter).shape.columns();
   const auto row_of = [&](size_t place) {
     return std::span(gradient.rows).subspan(place * static_cast<size_t>(width), static_cast<size_t>(width));
   };
@@ -266,13 +271,15 @@ void Optimizer::Update(const cpu::UpdateScalars& scalars, int32_t parameter, int
 std::vector<OptimizerTensor> Optimizer::SaveState() const {
   const KindEntry& entry = EntryOf(options_.kind);
   std::vector<OptimizerTensor> state{EncodeSteps(steps_)};
-  for (const Moments& moments : moments_) {
-    if (!moments.first.empty()) {
-      state.push_back({fmt::format("{}/{}", entry.first, moments.name), moments.shape, moments.first});
-    }
-    if (!moments.second.empty()) {
-      state.push_back({fmt::format("{}/{}", entry.second, moments.name), moments.shape, moments.second});
-    }
+  for (int32_t p = 0; p < layout_.declared(); ++p) {
+    const ParameterDeclaration& declaration = layout_.declaration(p);
+    const Moments& moments = moments_[static_cast<size_t>(layout_.owner(p))];
+    const auto save = [&](std::string_view name, const std::vector<float>& values) {
+      if (values.empty()) return;
+      state.push_back({fmt::format("{}/{}", name, declaration.name), declaration.shape, layout_.Read(p, values)});
+    };
+    save(entry.first, moments.first);
+    save(entry.second, moments.second);
   }
   return state;
 }
@@ -281,9 +288,10 @@ void Optimizer::LoadState(std::span<const OptimizerTensor> state) {
   const std::vector<const OptimizerTensor*> matched = MatchState(SaveState(), state);
   steps_ = DecodeSteps(*matched.front());
   auto next = matched.begin() + 1;
-  for (Moments& moments : moments_) {
-    if (!moments.first.empty()) moments.first = (*next++)->values;
-    if (!moments.second.empty()) moments.second = (*next++)->values;
+  for (int32_t p = 0; p < layout_.declared(); ++p) {
+    Moments& moments = moments_[static_cast<size_t>(layout_.owner(p))];
+    if (!moments.first.empty()) layout_.Write(p, (*next++)->values, moments.first);
+    if (!moments.second.empty()) layout_.Write(p, (*next++)->values, moments.second);
   }
 }
 

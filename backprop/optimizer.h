@@ -76,18 +76,16 @@ class Optimizer {
   int64_t steps() const { return steps_; }
   const OptimizerOptions& options() const { return options_; }
 
-  // All that a resumed run needs to give the same bits as one that never stopped: the moments, named
-  // "adam.first/<parameter>", and the step count as "steps" [2], high and low 24 bits.
+  // All that a resumed run needs to give the same bits as one that never stopped: the moments of each declared
+  // parameter, named "adam.first/<parameter>", and the step count as "steps" [2], high and low 24 bits.
   std::vector<OptimizerTensor> SaveState() const;
   // Takes over a saved state, in any order. Throws std::invalid_argument, and changes nothing, when it is of another
   // kind of optimizer or of another model.
   void LoadState(std::span<const OptimizerTensor> state);
 
  private:
-  // The moments of one parameter, each empty or as long as its values.
+  // The moments of one parameter, each empty or as long as the values that it owns.
   struct Moments {
-    std::string name;
-    Shape shape;
     std::vector<float> first;
     std::vector<float> second;
   };
@@ -103,7 +101,7 @@ class Optimizer {
   double Norm(const Gradients& gradients);
   cpu::UpdateScalars Scalars(double norm) const;
   bool MovesWithoutGradient() const;
-  void PlanJobs(const ParameterStore& parameters, const Gradients& gradients);
+  void PlanJobs(const Gradients& gradients);
   void PlanStretches(Job::Kind kind, int32_t parameter, int64_t count, int64_t grain);
   void RunJob(const Job& job, const cpu::UpdateScalars& scalars, const Gradients& gradients, std::span<float> values);
   void UpdateRows(const Job& job, const cpu::UpdateScalars& scalars, const SparseRows& gradient,
@@ -114,7 +112,8 @@ class Optimizer {
   OptimizerOptions options_;
   cpu::UpdateKernel kernel_;
   ThreadPool* threads_;
-  std::vector<bool> trained_;  // by parameter
+  ParameterLayout layout_;
+  std::vector<bool> trained_;  // by parameter: owns values and is not frozen
   std::vector<Moments> moments_;
   int64_t steps_ = 0;
   std::vector<float> zeros_;

@@ -163,10 +163,12 @@ void SaveCheckpoint(const std::string& path, const TrainingState& state, const A
     tensors.push_back({std::string(name), {1}, TypeOf(number), &number});
   });
   const ParameterStore& store = model.parameters();
+  std::vector<std::vector<float>> values;
   for (int32_t i = 0; i < store.count(); ++i) {
     const ParameterDeclaration& declaration = store.declaration(i);
+    values.push_back(store.Get(i));
     tensors.push_back({fmt::format("{}{}", kParameter, declaration.name), Dimensions(declaration.shape),
-                       ElementType::kF32, store.values(i).data()});
+                       ElementType::kF32, values.back().data()});
   }
   const std::vector<OptimizerTensor> moments = optimizer.SaveState();
   for (const OptimizerTensor& tensor : moments) {

@@ -57,7 +57,8 @@ const Model::Compiled& Model::compiled() const {
                        ids ? static_cast<int32_t>(column.limit) : 0});
   }
   result->columns = MakeColumns(std::move(columns));
-  result->parameters = std::make_unique<ParameterStore>(result->written.signature, options_.seed, options_.precision);
+  result->parameters =
+      std::make_unique<ParameterStore>(result->simplified.signature, options_.seed, options_.precision);
   for (const int32_t parameter : result->inference->multiplied()) result->parameters->RequestPacked(parameter);
   compiled_ = std::move(result);
   return *compiled_;
@@ -109,8 +110,8 @@ std::vector<int64_t> Dimensions(const Shape& shape) {
 
 }  // namespace
 
-std::span<const float> Model::Get(std::string_view name) const {
-  return parameters().values(FindParameter(parameters(), name));
+std::vector<float> Model::Get(std::string_view name) const {
+  return parameters().Get(FindParameter(parameters(), name));
 }
 
 void Model::Set(std::string_view name, std::span<const float> values) {
@@ -120,10 +121,12 @@ void Model::Set(std::string_view name, std::span<const float> values) {
 
 void Model::Save(const std::string& path) const {
   const ParameterStore& store = parameters();
+  std::vector<std::vector<float>> values;
   std::vector<NamedTensor> tensors;
   for (int32_t i = 0; i < store.count(); ++i) {
     const ParameterDeclaration& declaration = store.declaration(i);
-    tensors.push_back({declaration.name, Dimensions(declaration.shape), ElementType::kF32, store.values(i).data()});
+    values.push_back(store.Get(i));
+    tensors.push_back({declaration.name, Dimensions(declaration.shape), ElementType::kF32, values.back().data()});
   }
   WriteModelFile(path, tensors, metadata_);
 }

@@ -56,8 +56,9 @@ class Model {
   // Columns that graphs of this model may fill: every id and row that F pulls, every label and target.
   std::shared_ptr<const ColumnSet> columns() const;
 
-  // Values by name. Throws std::invalid_argument for an unknown name or a wrong number of values.
-  std::span<const float> Get(std::string_view name) const;
+  // Values by name, [rows * columns], row-major, copied. Throws std::invalid_argument for an unknown name or a wrong
+  // number of values.
+  std::vector<float> Get(std::string_view name) const;
   void Set(std::string_view name, std::span<const float> values);
   ParameterStore& parameters();
   const ParameterStore& parameters() const;

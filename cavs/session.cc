@@ -65,7 +65,7 @@ Session::Session(Model& model, const SessionOptions& options)
       scheduler_(MakeScheduler(options.batching)),
       sharer_(options.sharing, model.executable(true)->inputs()) {
   executor_ = std::make_unique<Executor>(model.executable(true), &model.parameters(), pool_.get(), &threads_);
-  gradients_ = std::make_unique<Gradients>(model.program().signature);
+  gradients_ = std::make_unique<Gradients>(model.simplified().signature);
 }
 
 Session::~Session() = default;

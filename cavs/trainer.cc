@@ -75,12 +75,8 @@ bool AllFinite(std::span<const float> values) {
 
 // The name of the first parameter whose gradient holds a number that is not finite; empty when there is none.
 std::string FirstBadGradient(const Gradients& gradients) {
-  const std::vector<ParameterDeclaration>& parameters = gradients.signature().parameters;
-  for (int32_t p = 0; p < static_cast<int32_t>(parameters.size()); ++p) {
-    if (!gradients.touched(p)) continue;
-    const ParameterDeclaration& parameter = parameters[static_cast<size_t>(p)];
-    const bool finite = AllFinite(parameter.is_lookup ? gradients.sparse(p).rows : gradients.dense(p));
-    if (!finite) return parameter.name;
+  for (int32_t p = 0; p < gradients.layout().declared(); ++p) {
+    if (gradients.touched(p) && !AllFinite(gradients.Get(p))) return gradients.layout().declaration(p).name;
   }
   return {};
 }

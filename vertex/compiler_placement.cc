@@ -29,6 +29,7 @@ bool IsView(Op op) {
 
 void Compiler::PlaceValues() {
   for (ValueId id = 0; id < static_cast<ValueId>(ValueTotal()); ++id) {
+    if (uses_[static_cast<size_t>(id)].empty()) continue;
     const Value& value = ValueOf(id);
     Location& location = e_->locations_[static_cast<size_t>(id)];
     if (value.space.kind == Space::kParameter) {

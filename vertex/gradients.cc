@@ -2,17 +2,25 @@
 
 #include <algorithm>
 
+#include "cavs/base/error.h"
+
 namespace cavs {
 
 Gradients::Gradients(std::shared_ptr<const Signature> signature)
-    : signature_(std::move(signature)),
-      touched_(signature_->parameters.size(), 0),
-      dense_(signature_->parameters.size()),
-      sparse_(signature_->parameters.size()) {
-  for (size_t i = 0; i < dense_.size(); ++i) {
-    const ParameterDeclaration& parameter = signature_->parameters[i];
-    if (!parameter.is_lookup && !parameter.frozen) dense_[i].resize(static_cast<size_t>(parameter.shape.width()));
+    : layout_(std::move(signature)),
+      touched_(static_cast<size_t>(layout_.total()), 0),
+      dense_(static_cast<size_t>(layout_.total())),
+      sparse_(static_cast<size_t>(layout_.total())) {
+  for (int32_t i = 0; i < layout_.total(); ++i) {
+    const ParameterDeclaration& parameter = layout_.declaration(i);
+    if (parameter.is_lookup || parameter.frozen || !layout_.owns(i)) continue;
+    dense_[static_cast<size_t>(i)].resize(static_cast<size_t>(parameter.shape.width()));
   }
+}
+
+std::vector<float>& Gradients::Own(int32_t parameter) {
+  CAVS_CHECK(layout_.owns(parameter), "\"{}\" lies in another parameter", layout_.declaration(parameter).name);
+  return dense_[static_cast<size_t>(parameter)];
 }
 
 void Gradients::Clear() {
@@ -60,16 +68,30 @@ void MergeLastTwo(std::vector<SparseRows>* sums, size_t width) {
 void Gradients::AddSparse(int32_t parameter, const SparseRows& rows) {
   set_touched(parameter);
   std::vector<SparseRows>& sums = sparse_[static_cast<size_t>(parameter)];
-  const auto width = static_cast<size_t>(signature_->parameters[static_cast<size_t>(parameter)].shape.columns());
+  const auto width = static_cast<size_t>(layout_.declaration(parameter).shape.columns());
   sums.push_back(rows);
   while (sums.size() > 1 && sums[sums.size() - 2].ids.size() < 2 * sums.back().ids.size()) MergeLastTwo(&sums, width);
 }
 
 const SparseRows& Gradients::sparse(int32_t parameter) const {
   std::vector<SparseRows>& sums = sparse_[static_cast<size_t>(parameter)];
-  const auto width = static_cast<size_t>(signature_->parameters[static_cast<size_t>(parameter)].shape.columns());
+  const auto width = static_cast<size_t>(layout_.declaration(parameter).shape.columns());
   while (sums.size() > 1) MergeLastTwo(&sums, width);
   return sums.empty() ? none_ : sums.front();
+}
+
+std::vector<float> Gradients::Get(int32_t parameter) const {
+  const ParameterDeclaration& declaration = layout_.declaration(parameter);
+  if (touched(parameter) && !declaration.is_lookup) {
+    return layout_.Read(parameter, dense(layout_.owner(parameter)));
+  }
+  std::vector<float> full(static_cast<size_t>(declaration.shape.width()), 0.0f);
+  const SparseRows& rows = sparse(parameter);
+  const int64_t width = declaration.shape.columns();
+  for (int64_t i = 0; i < std::ssize(rows.ids); ++i) {
+    std::copy_n(rows.rows.begin() + i * width, width, full.begin() + rows.ids[static_cast<size_t>(i)] * width);
+  }
+  return full;
 }
 
 }  // namespace cavs

@@ -35,8 +35,8 @@ Interpreter::Interpreter(const Program& f, const Program* df, const ParameterSto
     if (instruction.op == Op::kScatter) type_scatters_[type][channel] = 1;
     if (instruction.op == Op::kPush) type_pushes_[type][channel] = 1;
   }
-  for (int32_t i = 0; i < parameters.count(); ++i) {
-    const std::span<const float> values = parameters.values(i);
+  for (int32_t i = 0; i < parameters.layout().total(); ++i) {
+    const std::vector<float> values = parameters.Get(i);
     parameters_.emplace_back(values.begin(), values.end());
     gradients_.emplace_back(values.size(), 0.0);
   }

@@ -57,54 +57,71 @@ void Initialize(const ParameterDeclaration& declaration, uint64_t seed, std::vec
 }  // namespace
 
 ParameterStore::ParameterStore(std::shared_ptr<const Signature> signature, uint64_t seed, Precision precision)
-    : signature_(std::move(signature)),
+    : layout_(std::move(signature)),
       precision_(precision),
-      values_(signature_->parameters.size()),
-      packed_(signature_->parameters.size()) {
+      values_(static_cast<size_t>(layout_.total())),
+      packed_(static_cast<size_t>(layout_.total())) {
   if (precision == Precision::kBf16 && !cpu::HasFastBf16()) {
     ThrowInvalid("precision", fmt::format("expected fp32, got bf16: {}", cpu::kNoFastBf16));
   }
-  for (size_t i = 0; i < values_.size(); ++i) {
-    values_[i].resize(static_cast<size_t>(signature_->parameters[i].shape.width()));
-    Initialize(signature_->parameters[i], seed, &values_[i]);
+  for (int32_t i = 0; i < layout_.total(); ++i) {
+    if (layout_.owns(i)) Own(i).resize(static_cast<size_t>(declaration(i).shape.width()));
+  }
+  for (int32_t i = 0; i < count(); ++i) {
+    if (layout_.owns(i)) {
+      Initialize(declaration(i), seed, &Own(i));
+    } else {
+      std::vector<float> initial(static_cast<size_t>(declaration(i).shape.width()));
+      Initialize(declaration(i), seed, &initial);
+      Set(i, initial);
+    }
   }
 }
 
+ParameterStore::ParameterStore(ParameterStore&&) noexcept = default;
+ParameterStore& ParameterStore::operator=(ParameterStore&&) noexcept = default;
 ParameterStore::~ParameterStore() = default;
 
-const ParameterDeclaration& ParameterStore::declaration(int32_t parameter) const {
-  return signature_->parameters[static_cast<size_t>(parameter)];
-}
-
 int32_t ParameterStore::Find(std::string_view name) const {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (signature_->parameters[i].name == name) return static_cast<int32_t>(i);
+  for (int32_t i = 0; i < count(); ++i) {
+    if (declaration(i).name == name) return i;
   }
   return -1;
 }
 
 int64_t ParameterStore::total_elements() const {
   int64_t total = 0;
-  for (const std::vector<float>& values : values_) total += std::ssize(values);
+  for (int32_t i = 0; i < count(); ++i) total += declaration(i).shape.width();
   return total;
 }
 
+std::vector<float>& ParameterStore::Own(int32_t parameter) {
+  CAVS_CHECK(layout_.owns(parameter), "\"{}\" lies in another parameter", declaration(parameter).name);
+  return values_[static_cast<size_t>(parameter)];
+}
+
+std::vector<float> ParameterStore::Get(int32_t parameter) const {
+  return layout_.Read(parameter, values(layout_.owner(parameter)));
+}
+
 void ParameterStore::Set(int32_t parameter, std::span<const float> values) {
-  std::vector<float>& own = values_[static_cast<size_t>(parameter)];
-  if (values.size() != own.size()) {
-    ThrowInvalid("parameter", fmt::format("expected {} numbers for \"{}\", got {}", own.size(),
-                                          declaration(parameter).name, values.size()));
+  const ParameterDeclaration& own = declaration(parameter);
+  if (std::ssize(values) != own.shape.width()) {
+    ThrowInvalid("parameter",
+                 fmt::format("expected {} numbers for \"{}\", got {}", own.shape.width(), own.name, values.size()));
   }
-  std::copy(values.begin(), values.end(), own.begin());
+  layout_.Write(parameter, values, Own(layout_.owner(parameter)));
   Changed(parameter);
 }
 
-void ParameterStore::Changed(int32_t parameter) { packed_[static_cast<size_t>(parameter)].current = false; }
+void ParameterStore::Changed(int32_t parameter) {
+  packed_[static_cast<size_t>(layout_.owner(parameter))].current = false;
+}
 
 void ParameterStore::RequestPacked(int32_t parameter) { packed_[static_cast<size_t>(parameter)].requested = true; }
 
 void ParameterStore::Pack() {
-  for (int32_t i = 0; i < count(); ++i) {
+  for (int32_t i = 0; i < layout_.total(); ++i) {
     Packed& packed = packed_[static_cast<size_t>(i)];
     if (!packed.requested || packed.current) continue;
     const Shape& shape = declaration(i).shape;

@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "vertex/merging.h"
+
 namespace cavs {
 namespace {
 
@@ -115,6 +117,7 @@ Program Partition(Program program, const PassOptions& options) {
 Program Simplify(Program program, const PassOptions& options) {
   if (options.common_expressions) program = MergeCommonExpressions(std::move(program));
   if (options.dead_code) program = DropDeadCode(std::move(program));
+  if (options.merging && !program.is_backward()) program = MergeProducts(std::move(program), options);
   return program;
 }
 

@@ -9,6 +9,7 @@ namespace cavs {
 struct PassOptions {
   bool hoisting = true;            // run what does not depend on the recursion once, before it
   bool lazy_batching = true;       // run what the recursion does not depend on once, after it
+  bool merging = true;             // products over the same rows become one (merging.h)
   bool fusion = true;              // elementwise chains become one kernel
   bool common_expressions = true;  // equal instructions run once
   bool dead_code = true;           // instructions without effect are dropped
@@ -25,7 +26,8 @@ Program DropDeadCode(Program program);
 // (kGatherGrad in dF) depends on it, else recurrent.
 Program Partition(Program program, const PassOptions& options);
 
-// The first two, as `options` says. Differentiate what this returns, so that F and dF agree on values.
+// The first two and, on F, MergeProducts (merging.h), as `options` says. Differentiate what this returns, so that F and
+// dF agree on values and on parameters.
 Program Simplify(Program program, const PassOptions& options);
 
 }  // namespace cavs

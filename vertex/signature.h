@@ -1,6 +1,7 @@
 // What a model declares before any vertex function is written: parameters, vertex types, channels, columns.
 // A channel carries rows from vertex functions to readers: a *state* is scattered and gathered along edges, a
 // *push* is read by the head. A column is an external input or label of a vertex, found in the graphs by name.
+// A pass may merge declared parameters into new ones (vertex/merging.h), which stand behind all declared ones.
 // Plain data; immutable once a Program is built from it, then safe to share between threads.
 #pragma once
 
@@ -28,12 +29,21 @@ struct Initializer {
   static Initializer Constant(float value) { return {Kind::kConstant, value, {}}; }
 };
 
+// A declared parameter as a block of a merged one.
+struct ParameterPart {
+  int32_t parameter = -1;
+  int64_t row = 0, column = 0;  // where the block begins
+  friend bool operator==(const ParameterPart&, const ParameterPart&) = default;
+};
+
 struct ParameterDeclaration {
   std::string name;
   Shape shape;             // [n] or [rows, columns]; a lookup table is [entries, width]
   bool is_lookup = false;  // read by id; its gradient is sparse
   bool frozen = false;     // no gradient is computed
   Initializer initializer;
+  // Of a merged parameter: declared ones that tile it, by rows and columns. A declared one is a part of at most one.
+  std::vector<ParameterPart> parts = {};
 };
 
 enum class ChannelKind : uint8_t { kState, kPush };

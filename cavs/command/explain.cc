@@ -10,6 +10,7 @@
 #include "cavs/command/settings.h"
 #include "cavs/text.h"
 #include "vertex/executable.h"
+#include "vertex/merging.h"
 
 namespace cavs {
 namespace {
@@ -32,11 +33,14 @@ void PrintPasses(std::string_view name, const Program& program, const PassOption
     PrintSection(fmt::format("{} behind {}", name, pass), after == before ? "unchanged" : after, out);
     before = std::move(after);
   };
-  const Program merged = options.common_expressions ? MergeCommonExpressions(program) : program;
-  print("common subexpressions (--cse)", merged);
-  const Program live = options.dead_code ? DropDeadCode(merged) : merged;
+  const Program distinct = options.common_expressions ? MergeCommonExpressions(program) : program;
+  print("common subexpressions (--cse)", distinct);
+  const Program live = options.dead_code ? DropDeadCode(distinct) : distinct;
   print("dead code", live);
-  print("partition (--hoisting, --lazy_batching)", Partition(live, options));
+  const bool merges = options.merging && !program.is_backward();
+  const Program merged = merges ? MergeProducts(live, options) : live;
+  if (!program.is_backward()) print("merging of products (--merging)", merged);
+  print("partition (--hoisting, --lazy_batching)", Partition(merged, options));
 }
 
 void PrintSchedule(const Session& session, const ScheduleReport& report, const std::vector<TypeDeclaration>& types,

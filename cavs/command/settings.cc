@@ -76,6 +76,7 @@ PassOptions PassesFrom(const FlagValues& flags) {
   PassOptions passes;
   passes.hoisting = flags.Bool("hoisting");
   passes.lazy_batching = flags.Bool("lazy_batching");
+  passes.merging = flags.Bool("merging");
   passes.fusion = flags.Bool("fusion");
   passes.common_expressions = flags.Bool("cse");
   return passes;

@@ -171,9 +171,7 @@ class Training {
   void KeepValues() {
     const ParameterStore& parameters = model().parameters();
     best_values_.clear();
-    for (int32_t p = 0; p < parameters.count(); ++p) {
-      best_values_.emplace_back(parameters.values(p).begin(), parameters.values(p).end());
-    }
+    for (int32_t p = 0; p < parameters.count(); ++p) best_values_.push_back(parameters.Get(p));
   }
 
   void RestoreBest() {

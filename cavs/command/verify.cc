@@ -162,25 +162,9 @@ class Verifier {
     const std::vector<ParameterDeclaration>& parameters = program_.signature->parameters;
     for (int32_t p = 0; p < std::ssize(parameters); ++p) {
       Deviation deviation;
-      deviation.Add<float>(interpreter_.gradient(p), Gradient(p));
+      deviation.Add<float>(interpreter_.gradient(p), training_.gradients().Get(p));
       comparison_.Add(fmt::format("gradient of {}", parameters[static_cast<size_t>(p)].name), true, deviation);
     }
-  }
-
-  // The gradient as a full matrix, as the interpreter has it.
-  std::span<const float> Gradient(int32_t parameter) {
-    const Gradients& gradients = training_.gradients();
-    const ParameterDeclaration& declaration = program_.signature->parameters[static_cast<size_t>(parameter)];
-    if (gradients.touched(parameter) && !declaration.is_lookup) return gradients.dense(parameter);
-    gradient_.assign(interpreter_.gradient(parameter).size(), 0.0f);
-    if (!gradients.touched(parameter)) return gradient_;
-    const SparseRows& sparse = gradients.sparse(parameter);
-    const int64_t width = declaration.shape.columns();
-    for (size_t i = 0; i < sparse.ids.size(); ++i) {
-      std::copy_n(sparse.rows.begin() + static_cast<int64_t>(i) * width, width,
-                  gradient_.begin() + sparse.ids[i] * width);
-    }
-    return gradient_;
   }
 
   Program program_;
@@ -189,7 +173,6 @@ class Verifier {
   Session training_;
   Session inference_;
   Comparison comparison_;
-  std::vector<float> gradient_;
   int64_t vertices_ = 0;
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Command : public ::testing::Test {
  protected:
@@ -310,11 +311,12 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
   }
-  for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nofusion", "--nocse", "--loss=sum"}) {
+  for (const std::string pass :
+       {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--loss=sum"}) {
     choices.push_back({pass});
   }
   for (const std::string sharing : {"none", "subgraphs"}) choices.push_back({"--sharing=" + sharing, "--dropout=0"});
-  choices.push_back({"--nohoisting", "--nolazy_batching", "--nofusion", "--nocse", "--threads=3"});
+  choices.push_back({"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--threads=3"});
   for (const std::string model : {"tree_rnn", "tree_fc"}) choices.push_back({"--model=" + model});
   for (const std::vector<std::string>& choice : choices) {
     std::vector<std::string> words = common;
@@ -362,6 +364,13 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   const nlohmann::json event = Events(File("explain.json"), "explain").at(0);
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
   EXPECT_EQ(Succeed({"explain", data, "--dot"}).out.substr(0, 7), "digraph");
+}
+
+TEST_F(Command, ExplainShowsWhatWasMerged) {
+  const std::string data = "--data=lm:" + Write("sentences.txt", "a b c d\nb c\n");
+  const std::string sum = "[layer2.W; layer2.U], layer2.b";
+  EXPECT_THAT(Succeed({"explain", data, "--layers=2"}).out, AllOf(HasSubstr("merging of products"), HasSubstr(sum)));
+  EXPECT_THAT(Succeed({"explain", data, "--layers=2", "--nomerging"}).out, Not(HasSubstr(sum)));
 }
 
 TEST_F(Command, BenchSplitsTheTimeOfAStep) {

@@ -124,7 +124,7 @@ TEST(Predict, AnswersEveryExampleInOrder) {
 TEST(Predict, NamesTheExampleWhoseNumbersAreNotFinite) {
   const ScratchFolder folder;
   const Fixture task = FileTask(folder, "sst", "(3 (2 a) (3 b))\n(3 (3 a) (4 c))\n");
-  std::vector<float> words(task.model().Get("words").begin(), task.model().Get("words").end());
+  std::vector<float> words = task.model().Get("words");
   const auto row = static_cast<size_t>(task.trained->vocabulary.Lookup("c"));
   words[row * 7] = std::numeric_limits<float>::quiet_NaN();
   task.model().Set("words", words);

@@ -21,7 +21,7 @@ inline void SetSmallValues(Model* model) {
     const std::string name = model->parameters().declaration(p).name;
     double phase = 0;
     for (const char c : name) phase = phase * 1.7 + c;
-    std::vector<float> values(model->parameters().values(p).size());
+    std::vector<float> values(static_cast<size_t>(model->parameters().declaration(p).shape.width()));
     for (size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<float>(0.7 * std::sin(static_cast<double>(i) * 1.3 + phase));
     }
@@ -31,8 +31,9 @@ inline void SetSmallValues(Model* model) {
 
 // Row `row` of a parameter of `columns` columns.
 inline DoubleRow RowOf(const Model& model, std::string_view name, int64_t row, int64_t columns) {
-  const std::span<const float> values = model.Get(name).subspan(size_t(row * columns), size_t(columns));
-  return {values.begin(), values.end()};
+  const std::vector<float> values = model.Get(name);
+  const auto begin = values.begin() + row * columns;
+  return {begin, begin + columns};
 }
 
 // x W, for W of `columns` columns.
@@ -51,7 +52,7 @@ inline DoubleRow Plus(DoubleRow x, const DoubleRow& y) {
 }
 
 inline DoubleRow Bias(const Model& model, std::string_view name) {
-  const std::span<const float> values = model.Get(name);
+  const std::vector<float> values = model.Get(name);
   return {values.begin(), values.end()};
 }
 

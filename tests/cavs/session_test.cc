@@ -85,7 +85,7 @@ TEST_F(SessionTest, ARefusedMinibatchLeavesNothingToRead) {
   EXPECT_THROW(session.executor().loss_rows(0), std::logic_error);
   EXPECT_THROW(session.executor().tensors(), std::logic_error);
   Optimizer optimizer = session.MakeOptimizer({.kind = OptimizerKind::kSgd, .lr = 1.0});
-  const std::vector<float> before(model_.Get("words").begin(), model_.Get("words").end());
+  const std::vector<float> before = model_.Get("words");
   EXPECT_THROW(session.Train(two, optimizer), std::invalid_argument);
   // Nothing of the refused minibatch, or of the one before it, is in the next step.
   session.Train(one, optimizer);

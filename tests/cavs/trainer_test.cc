@@ -1,5 +1,6 @@
 #include "cavs/trainer.h"
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -34,9 +35,7 @@ std::vector<float> GradientsOf(const Fixture& task, int64_t parts, LossReduction
   for (int64_t part = 0; part < parts; ++part) session.Accumulate(Examples(task.train, part * 8 / parts, 8 / parts), 8);
   std::vector<float> values;
   for (int32_t p = 0; p < task.model().parameters().count(); ++p) {
-    const Gradients& gradients = session.gradients();
-    const std::span<const float> part =
-        task.model().parameters().declaration(p).is_lookup ? gradients.sparse(p).rows : gradients.dense(p);
+    const std::vector<float> part = session.gradients().Get(p);
     values.insert(values.end(), part.begin(), part.end());
   }
   return values;
@@ -149,7 +148,7 @@ TEST(Trainer, ShufflesFromTheSeedOrNotAtAll) {
 Fixture PoisonedTask(const ScratchFolder& folder) {
   Fixture task = FileTask(folder, "sst",
                           "(3 (2 a) (3 b))\n(1 (3 a) (4 c))\n(1 (3 a) (4 bad))\n(2 (2 b) (1 c))\n(4 (2 c) (1 a))\n");
-  std::vector<float> words(task.model().Get("words").begin(), task.model().Get("words").end());
+  std::vector<float> words = task.model().Get("words");
   words[static_cast<size_t>(task.trained->vocabulary.Lookup("bad")) * 7 + 2] = kNan;
   task.model().Set("words", words);
   return task;
@@ -238,6 +237,28 @@ TEST(Trainer, NamesTheParameterAndExampleOfABadGradient) {
   options.on_nan = OnNan::kSkip;
   EXPECT_THAT(MessageOf([&] { Trainer(model, options).Run(data); }),
               HasSubstr("expected a minibatch with finite numbers in epoch 1, got 1, all skipped"));
+}
+
+// The weights are one matrix in memory; the message knows them as they were declared.
+TEST(Trainer, NamesThePartOfAMergedParameter) {
+  Model model;
+  const Expression fine = model.Parameter("fine", {1, 5}, Initializer::Constant(1));
+  const Expression bad = model.Parameter("bad", {1, 5}, Initializer::Constant(0));
+  model.VertexType("leaf", 0).Define([&](Vertex& v) {
+    const Expression x = v.PullRow("x", 1);
+    v.Push("h", Tanh(MatMul(x, fine)) + Sqrt(MatMul(x, bad)));
+  });
+  model.Loss(CrossEntropy(model.Pushed("h"), model.Label(kLabelColumn, 5)));
+  ASSERT_FALSE(model.parameters().layout().owns(model.parameters().Find("bad")));
+  Dataset data;
+  data.file = "f";
+  InputGraphBuilder builder(model.columns());
+  builder.AddVertex(0);
+  builder.SetRow(model.columns()->Find("x"), 0, std::array{1.0f});
+  builder.SetId(model.columns()->Find(kLabelColumn), 0, 1);
+  data.graphs.push_back(builder.Build());
+  data.lines.push_back(1);
+  EXPECT_THAT(MessageOf([&] { Trainer(model, SmallRun(1)).Run(data); }), HasSubstr("that of parameter \"bad\""));
 }
 
 TEST(Trainer, RefusesWhatItCannotTrainOn) {

@@ -29,7 +29,7 @@ std::string MessageOf(Run run) {
 inline std::vector<float> AllValues(const Model& model) {
   std::vector<float> values;
   for (int32_t p = 0; p < model.parameters().count(); ++p) {
-    const std::span<const float> part = model.parameters().values(p);
+    const std::vector<float> part = model.parameters().Get(p);
     values.insert(values.end(), part.begin(), part.end());
   }
   return values;

@@ -40,6 +40,7 @@ TEST(Property, InterpreterEqualsFiniteDifferences) {
     oracle.Backward();
     CounterRandom random(seed, 80);
     for (int32_t parameter = 0; parameter < subject.parameters.count(); ++parameter) {
+      if (subject.parameters.declaration(parameter).frozen) continue;
       const std::vector<double>& gradient = oracle.gradient(parameter);
       double scale = 1e-3;
       for (const double value : gradient) scale = std::max(scale, std::abs(value));
@@ -118,8 +119,8 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
 
 // Operands of products are rounded to bf16, packed ones and those of gradients: results are near, and equal bit for bit
 // on any number of threads. Some of these models amplify a rounding: over 400 of them half of the errors are below
-// 8e-3, 95 % below 2.2e-2 and the largest is 6.4e-2, where doubles with weights moved by half a bf16 differ by up to
-// 1e-1.
+// 8.5e-3, 95 % below 2.4e-2 and the largest is 1.5e-1, where doubles with weights moved by half a bf16 differ by up to
+// 1.6e-1.
 TEST(Property, Bf16IsNearTheInterpreter) {
   if (!cpu::HasFastBf16()) GTEST_SKIP() << cpu::kNoFastBf16;
   Difference worst;

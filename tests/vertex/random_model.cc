@@ -28,19 +28,22 @@ Program ModelMaker::Make() {
   return b_.Build();
 }
 
-Expression ModelMaker::Weights(int64_t rows, int64_t columns) {
+Expression ModelMaker::Weights(int64_t rows, int64_t columns, double fresh) {
   std::vector<Expression>& known = weights_[{rows, columns}];
-  if (known.empty() || Chance(0.4)) {
+  if (known.empty() || Chance(fresh)) {
     known.push_back(b_.Parameter(fmt::format("W{}x{}_{}", rows, columns, known.size()), Shape::Matrix(rows, columns)));
+    if (Chance(0.1)) b_.Freeze(known.back());
+    return known.back();
   }
   return Pick(known);
 }
 
-Expression ModelMaker::Bias(int64_t width) {
+Expression ModelMaker::Bias(int64_t width, double fresh) {
   std::vector<Expression>& known = biases_[width];
-  if (known.empty() || Chance(0.4)) {
+  if (known.empty() || Chance(fresh)) {
     known.push_back(
         b_.Parameter(fmt::format("b{}_{}", width, known.size()), Shape::Vector(width), Initializer::Uniform(0.3f)));
+    return known.back();
   }
   return Pick(known);
 }
@@ -63,6 +66,7 @@ void ModelMaker::DefineType(const VertexType& type, int32_t children) {
       for (int64_t i = 0; i < reads; ++i) sources_.push_back(v.Gather(slot, Pick(states_)));
     }
     values_ = sources_;
+    if (Chance(0.6)) AddGates();
     if (children == kAnyArity) AddChildSum(v);
     if (children > 1 && Chance(0.7)) {
       // The usual start of a cell: all that is read, side by side, times one matrix; then gates.
@@ -85,6 +89,32 @@ void ModelMaker::AddInputs(Vertex& v) {
   if (Chance(0.4)) sources_.push_back(v.PullRow("features", 3));
 }
 
+// x W + y U + b, in one of the ways to write it. Most parameters are of this gate alone.
+Expression ModelMaker::Gate(const Expression& x, const Expression& y, int64_t width) {
+  constexpr double kFresh = 0.85;
+  const Expression w = Weights(x.shape().width(), width, kFresh), u = Weights(y.shape().width(), width, kFresh);
+  const Expression b = Bias(width, kFresh);
+  switch (Below(4)) {
+    case 0:
+      return Affine(x, w, b) + MatMul(y, u);
+    case 1:
+      return MatMul(x, w) + MatMul(y, u) + b;
+    case 2:
+      return (Affine(y, u, Bias(width)) + b_.Constant(std::vector<float>(static_cast<size_t>(width), 0.2f))) +
+             Affine(x, w, b);
+    default:
+      return MatMul(x, w) + b;
+  }
+}
+
+void ModelMaker::AddGates() {
+  const Expression x = Pick(sources_), y = Pick(sources_);
+  const int64_t width = 2 + Below(6), gates = 2 + Below(3);
+  Expression cell = Tanh(Gate(x, y, width));
+  for (int64_t i = 1; i < gates; ++i) cell = cell * Sigmoid(Gate(x, y, width));
+  values_.push_back(cell);
+}
+
 void ModelMaker::AddChildSum(Vertex& v) {
   const Expression h = v.GatherAll(Pick(states_));
   const Expression c = v.GatherAll(Pick(states_));
@@ -95,6 +125,11 @@ void ModelMaker::AddChildSum(Vertex& v) {
   if (Chance(0.5)) values_.push_back(MeanChildren(h));
   if (Chance(0.3)) values_.push_back(MaxChildren(Tanh(c + x)));
   if (Chance(0.3)) values_.push_back(Tanh(SumChildren(h)));
+  if (Chance(0.5)) {
+    const Expression larger = MatMul(h, Weights(h.shape().width(), width));
+    const Expression summed = Affine(h, Weights(h.shape().width(), width), Bias(width));
+    values_.push_back(Tanh(MaxChildren(larger) - SumChildren(summed)));
+  }
 }
 
 Expression ModelMaker::Unary(const Expression& x) {
@@ -179,6 +214,7 @@ void ModelMaker::AddHead() {
   if (dropout_) h = Dropout(h, 0.2);
   const Expression logits = Affine(h, Weights(out_width_, 3), Bias(3));
   b_.AddOutput("probabilities", Softmax(logits));
+  if (Chance(0.5)) b_.AddOutput("more", Affine(h, Weights(out_width_, 2), Bias(2)));
   b_.AddLoss(CrossEntropy(logits, b_.DeclareLabel("label", 3)));
   if (extra_width_ > 0) {
     const Expression score = Tanh(Affine(b_.Pushed("extra"), Weights(extra_width_, 2), Bias(2)));

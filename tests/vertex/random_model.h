@@ -1,6 +1,6 @@
 // A seeded generator of models: two to four vertex types of arity 0 to 5 or any, several states of different widths,
-// shared parameters, child-sum parts, states and pushes that only pass a value on, labels, targets and dropout.
-// Values stay bounded, so that errors of f32 do not grow along deep graphs.
+// shared and frozen parameters, child-sum parts, cells that are written gate by gate, states and pushes that only pass
+// a value on, labels, targets and dropout. Values stay bounded, so that errors of f32 do not grow along deep graphs.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,15 @@ class ModelMaker {
     return items[static_cast<size_t>(Below(std::ssize(items)))];
   }
 
-  Expression Weights(int64_t rows, int64_t columns);
-  Expression Bias(int64_t width);
+  // A parameter of this shape, with probability `fresh` a new one.
+  Expression Weights(int64_t rows, int64_t columns, double fresh = 0.4);
+  Expression Bias(int64_t width, double fresh = 0.4);
   // `x` in `width` columns: itself, a slice or a product.
   Expression Fit(const Expression& x, int64_t width);
   void DefineType(const VertexType& type, int32_t children);
   void AddInputs(Vertex& v);
+  void AddGates();
+  Expression Gate(const Expression& x, const Expression& y, int64_t width);
   void AddChildSum(Vertex& v);
   void AddStep();
   Expression Unary(const Expression& x);

@@ -47,26 +47,6 @@ Snapshot TakeValues(const Program& f, const GraphBatch& batch, const Run& run) {
   return snapshot;
 }
 
-std::vector<double> DenseGradient(const Gradients& gradients, int32_t parameter) {
-  const ParameterDeclaration& declaration = gradients.signature().parameters[static_cast<size_t>(parameter)];
-  std::vector<double> result(static_cast<size_t>(declaration.shape.width()), 0.0);
-  if (!gradients.touched(parameter)) return result;
-  if (!declaration.is_lookup) {
-    const std::span<const float> dense = gradients.dense(parameter);
-    std::copy(dense.begin(), dense.end(), result.begin());
-    return result;
-  }
-  const SparseRows& sparse = gradients.sparse(parameter);
-  const int64_t width = declaration.shape.columns();
-  for (size_t i = 0; i < sparse.ids.size(); ++i) {
-    for (int64_t column = 0; column < width; ++column) {
-      result[static_cast<size_t>(sparse.ids[i] * width + column)] =
-          static_cast<double>(sparse.rows[i * static_cast<size_t>(width) + static_cast<size_t>(column)]);
-    }
-  }
-  return result;
-}
-
 double LargestValue(const NamedTensor& tensor) {
   double largest = 0;
   for (const double value : tensor.values) largest = std::max(largest, std::abs(value));
@@ -124,16 +104,21 @@ std::string RunPolicy::ToString() const {
 }
 
 std::string ToString(const PassOptions& passes) {
-  return fmt::format("hoisting={:d} lazy_batching={:d} fusion={:d} cse={:d} dead_code={:d}", passes.hoisting,
-                     passes.lazy_batching, passes.fusion, passes.common_expressions, passes.dead_code);
+  return fmt::format("hoisting={:d} lazy_batching={:d} merging={:d} fusion={:d} cse={:d} dead_code={:d}",
+                     passes.hoisting, passes.lazy_batching, passes.merging, passes.fusion, passes.common_expressions,
+                     passes.dead_code);
 }
 
 std::vector<PassOptions> AllPassOptions() {
   std::vector<PassOptions> all;
-  for (unsigned bits = 0; bits < 32; ++bits) {
+  for (unsigned bits = 0; bits < 64; ++bits) {
     const auto on = [bits](unsigned bit) { return (bits >> bit & 1U) != 0; };
-    all.push_back(
-        {.hoisting = on(0), .lazy_batching = on(1), .fusion = on(2), .common_expressions = on(3), .dead_code = on(4)});
+    all.push_back({.hoisting = on(0),
+                   .lazy_batching = on(1),
+                   .merging = on(5),
+                   .fusion = on(2),
+                   .common_expressions = on(3),
+                   .dead_code = on(4)});
   }
   return all;
 }
@@ -151,6 +136,7 @@ std::vector<RunPolicy> AllRunPolicies() {
 
 Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy)
     : executable_(std::move(executable)),
+      parameters_(parameters),
       threads_(policy.threads),
       pool_(MakePool(policy.memory, MakeDevice(DeviceKind::kCpu))),
       scheduler_(MakeScheduler(policy.batching)),
@@ -175,12 +161,22 @@ Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients
   if (!gradients) return snapshot;
   gradients_.Clear();
   executor_->Backward(&gradients_);
-  for (size_t i = 0; i < f.signature->parameters.size(); ++i) {
-    snapshot.push_back(
-        {"gradient of " + f.signature->parameters[i].name, DenseGradient(gradients_, static_cast<int32_t>(i)), true});
+  for (int32_t i = 0; i < parameters_->count(); ++i) {
+    snapshot.push_back({"gradient of " + parameters_->declaration(i).name, {}, true});
+    Append(gradients_.Get(i), &snapshot.back().values);
   }
   return snapshot;
 }
+
+namespace {
+
+void LayOut(const std::shared_ptr<const Signature>& signature, ParameterStore* parameters) {
+  ParameterStore laid_out(signature, 0, parameters->precision());
+  for (int32_t i = 0; i < parameters->count(); ++i) laid_out.Set(i, parameters->Get(i));
+  *parameters = std::move(laid_out);
+}
+
+}  // namespace
 
 std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
                                                  ParameterStore* parameters) {
@@ -189,6 +185,7 @@ std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training
   if (training) gradient = Simplify(Differentiate(simplified), passes);
   std::shared_ptr<const Executable> executable =
       Executable::Compile(simplified, training ? &gradient : nullptr, passes);
+  LayOut(simplified.signature, parameters);
   for (const int32_t parameter : executable->multiplied()) parameters->RequestPacked(parameter);
   parameters->Pack();
   return executable;

@@ -68,6 +68,7 @@ class Runner {
 
  private:
   std::shared_ptr<const Executable> executable_;
+  const ParameterStore* parameters_;
   ThreadPool threads_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Scheduler> scheduler_;
@@ -79,7 +80,8 @@ class Runner {
   Gradients gradients_;
 };
 
-// Simplifies, differentiates (when `training`) and compiles F, and packs the parameters that the products need.
+// Simplifies, differentiates (when `training`) and compiles F; lays the parameters out as it reads them, values kept,
+// and packs those that the products need.
 std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
                                                  ParameterStore* parameters);
 
