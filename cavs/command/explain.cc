@@ -5,6 +5,7 @@
 
 #include "backprop/differentiate.h"
 #include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/settings.h"
@@ -56,6 +57,12 @@ void PrintSchedule(const Session& session, const ScheduleReport& report, const s
   out.Write("\n");
 }
 
+void PrintBatching(const Model& model, Output& out) {
+  std::vector<std::string> names;
+  for (const TypeDeclaration& type : model.program().signature->types) names.push_back(type.name);
+  PrintSection("learned batching policy (ready types: the one that runs)", ToString(*FsmPolicyOf(model), names), out);
+}
+
 int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, int64_t parameters, Output& out) {
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const TensorBytes& a, const TensorBytes& b) { return a.bytes() > b.bytes(); });
@@ -79,6 +86,7 @@ void RunExplain(Invocation& call) {
   Model& model = *task.trained.model;
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   if (call.flags.Bool("dot")) return call.out.Write(ToDot(Partition(model.simplified(), model.options().passes)));
 
   const PassOptions& passes = model.options().passes;
@@ -94,6 +102,7 @@ void RunExplain(Invocation& call) {
   }
   session.Accumulate(examples);
   const ScheduleReport report = Report(session.scheduled(), session.schedule());
+  if (options.batching == BatchingPolicy::kFsm) PrintBatching(model, call.out);
   PrintSchedule(session, report, model.program().signature->types, call.out);
   const int64_t bytes =
       PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), call.out);

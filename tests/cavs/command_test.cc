@@ -305,7 +305,7 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
   const std::vector<std::string> common = {
       "verify", data, "--hidden=12", "--embed=7", "--unary=keep", "--dropout=0.3", "--batch_size=4"};
   std::vector<std::vector<std::string>> choices;
-  for (const std::string batching : {"serial", "depth", "frontier", "agenda"}) {
+  for (const std::string batching : {"serial", "depth", "frontier", "agenda", "fsm"}) {
     for (const std::string memory : {"malloc", "pool", "arena"}) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
