@@ -58,9 +58,12 @@ void PrintSchedule(const Session& session, const ScheduleReport& report, const s
 }
 
 void PrintBatching(const Model& model, Output& out) {
-  std::vector<std::string> names;
-  for (const TypeDeclaration& type : model.program().signature->types) names.push_back(type.name);
-  PrintSection("learned batching policy (ready types: the one that runs)", ToString(*FsmPolicyOf(model), names), out);
+  const std::shared_ptr<const FsmPolicy> policy = FsmPolicyOf(model);
+  if (policy == nullptr) return;
+  const std::vector<TypeDeclaration>& types = model.program().signature->types;
+  std::vector<std::string> names(types.size());
+  std::transform(types.begin(), types.end(), names.begin(), [](const TypeDeclaration& type) { return type.name; });
+  PrintSection("learned batching policy (ready types: the one that runs)", ToString(*policy, names), out);
 }
 
 int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, int64_t parameters, Output& out) {
