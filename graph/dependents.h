@@ -19,9 +19,8 @@ class Dependents {
   // Children of `v` that are not finished, each as often as it fills a slot.
   int32_t waiting(int64_t v) const { return vertices_[At(v)].waiting; }
 
-  // Begin to read what Finish(v) will need: first the vertex, later, when it has arrived, its parents.
+  // Begins to read what Finish(v) will need.
   void Prefetch(int64_t v) const { __builtin_prefetch(&vertices_[At(v)], 1); }
-  void PrefetchParents(int64_t v) const { __builtin_prefetch(parents_.data() + vertices_[At(v)].parent_end); }
 
   // Calls visit(parent, type of the parent) for each slot that `v` fills.
   template <typename Visit>

@@ -152,10 +152,12 @@ class Learner {
       report.frontier_tasks += planned.tasks;
       report.lower_bound += planned.task_lower_bound;
     }
-    report.agenda_tasks = CountTasks(FsmPolicy(FsmFallback::kAgenda));
+    report.agenda_tasks = CountTasks(FsmPolicy(FsmFallback::kAgenda)).all;
     const bool agenda = report.agenda_tasks < report.frontier_tasks;
     result_.policy = FsmPolicy(agenda ? FsmFallback::kAgenda : FsmFallback::kFrontier);
-    report.tasks = std::min(report.frontier_tasks, report.agenda_tasks);
+    const Counts counts = CountTasks(result_.policy);
+    report.tasks = counts.all;
+    unplayed_tasks_ = counts.unplayed;
   }
 
   bool IsDone() const {
@@ -164,18 +166,26 @@ class Learner {
            report.tasks == report.lower_bound;
   }
 
-  int64_t CountTasks(const FsmPolicy& policy) {
+  // Tasks over the sample, and over its minibatches that are not played.
+  struct Counts {
+    int64_t all = 0, unplayed = 0;
+  };
+  static bool IsPlayed(size_t minibatch) { return minibatch % 2 == 0; }
+
+  Counts CountTasks(const FsmPolicy& policy) {
     const auto scheduler = MakeScheduler(BatchingPolicy::kFsm, std::make_shared<const FsmPolicy>(policy));
-    int64_t tasks = 0;
-    for (const GraphBatch& batch : sample_) {
-      scheduler->Plan(batch, &schedule_);
-      tasks += schedule_.task_count();
+    Counts counts;
+    for (size_t i = 0; i < sample_.size(); ++i) {
+      scheduler->Plan(sample_[i], &schedule_);
+      counts.all += schedule_.task_count();
+      if (!IsPlayed(i)) counts.unplayed += schedule_.task_count();
     }
-    return tasks;
+    return counts;
   }
 
   void MakeGames() {
-    for (size_t i = 0; i < sample_.size(); i += 2) {
+    for (size_t i = 0; i < sample_.size(); ++i) {
+      if (!IsPlayed(i)) continue;
       const int64_t work = TaskSimulation::EpisodeWork(sample_[i]);
       // Half of the work is for each encoding.
       if (work > options_.max_work / (2 * kPlaysBetweenTrials)) continue;
@@ -212,9 +222,10 @@ class Learner {
   }
 
   void Try(FsmPolicy candidate) {
-    const int64_t tasks = CountTasks(candidate);
-    if (tasks >= result_.report.tasks) return;
-    result_.report.tasks = tasks;
+    const Counts counts = CountTasks(candidate);
+    if (counts.all >= result_.report.tasks || counts.unplayed > unplayed_tasks_) return;
+    result_.report.tasks = counts.all;
+    unplayed_tasks_ = counts.unplayed;
     result_.policy = std::move(candidate);
   }
 
@@ -227,7 +238,8 @@ class Learner {
   const FsmLearnOptions& options_;
   std::vector<Game> games_;
   Schedule schedule_;
-  LearnedFsm result_;
+  LearnedFsm result_;           // the best so far
+  int64_t unplayed_tasks_ = 0;  // of its policy
 };
 
 }  // namespace

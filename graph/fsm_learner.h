@@ -40,8 +40,9 @@ struct LearnedFsm {
 };
 
 // Plays every other minibatch of the sample and keeps what needs the fewest tasks over all of them, be that the plain
-// frontier or agenda policy: on the sample the result is never worse than these two. Rules by size are kept where they
-// do better than rules by set alone. An empty sample gives the frontier policy.
+// frontier or agenda policy: on the sample the result is never worse than these two. What needs more tasks than before
+// on the minibatches that are not played is not kept. Rules by size are kept where they do better than rules by set
+// alone. An empty sample gives the frontier policy.
 LearnedFsm LearnFsmPolicy(std::span<const GraphBatch> sample, const FsmLearnOptions& options = {});
 
 }  // namespace cavs

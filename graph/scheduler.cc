@@ -26,7 +26,7 @@ constexpr std::array<std::pair<BatchingPolicy, std::string_view>, 5> kPolicies =
 }};
 
 // Vertices of a task lie far apart: reading them begins this many before they are needed.
-constexpr int64_t kAhead = 16;
+constexpr int64_t kAhead = 12;
 
 // Vertices that are planned together are the batch ids from `first` on. Arrays below are indexed by id - first.
 size_t At(int64_t v, int64_t first) { return static_cast<size_t>(v - first); }
@@ -177,10 +177,7 @@ class ReadyScheduler : public Scheduler {
       queue.begin = queue.end;
       for (int64_t i = taken.begin; i < taken.end; ++i) {
         const int32_t v = ready_[static_cast<size_t>(i)];
-        if (i + kAhead < taken.end) {
-          dependents_.Prefetch(ready_[static_cast<size_t>(i + kAhead)]);
-          dependents_.PrefetchParents(ready_[static_cast<size_t>(i + kAhead / 2)]);
-        }
+        if (i + kAhead < taken.end) dependents_.Prefetch(ready_[static_cast<size_t>(i + kAhead)]);
         task_of[At(v, first)] = task;
         dependents_.Finish(v, add);
       }
