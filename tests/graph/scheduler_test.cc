@@ -224,6 +224,35 @@ TEST_P(EveryPolicy, ExtendingKeepsRows) {
   }
 }
 
+// The rows of a task in one shard after another make up the task, and no shard changes them.
+TEST_P(EveryPolicy, TasksAreCutIntoPartsOfShards) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto graphs = RandomGraphs(seed, 9, {.shuffle_ids = seed % 2 == 0});
+    GraphBatch batch = testing::PackAll(graphs);
+    const Schedule whole = PlanWith(GetParam(), batch);
+    batch.Shard(3);
+    const Schedule schedule = PlanWith(GetParam(), batch);
+    EXPECT_EQ(schedule.shard_count(), std::min<int64_t>(3, batch.graph_count()));
+    EXPECT_THAT(schedule.row_of_vertex(), ::testing::ElementsAreArray(whole.row_of_vertex()));
+    for (int64_t t = 0; t < schedule.task_count(); ++t) {
+      const Task& task = schedule.tasks()[static_cast<size_t>(t)];
+      int64_t row = task.first_row, edge = task.first_edge;
+      for (int32_t shard = 0; shard < schedule.shard_count(); ++shard) {
+        const Task part = schedule.Part(t, shard);
+        EXPECT_EQ(part.type, task.type);
+        EXPECT_EQ(part.first_row, row);
+        EXPECT_EQ(part.first_edge, edge);
+        for (const int32_t v : TaskVertices(schedule, part)) EXPECT_EQ(batch.shard_of(v), shard);
+        row += part.count;
+        edge += part.edge_count;
+      }
+      EXPECT_EQ(row, task.first_row + task.count);
+      EXPECT_EQ(edge, task.first_edge + task.edge_count);
+    }
+  }
+}
+
 TEST_P(EveryPolicy, PlansAnEmptyBatch) {
   const Schedule schedule = PlanWith(GetParam(), GraphBatch());
   EXPECT_EQ(schedule.task_count(), 0);
