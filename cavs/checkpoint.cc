@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cavs/base/error.h"
+#include "cavs/learned_batching.h"
 #include "cavs/model_file.h"
 
 namespace cavs {
@@ -99,6 +100,12 @@ class CheckpointReader {
     return result;
   }
 
+  // Null when the run had none.
+  const std::string* FindBatching() const {
+    const auto entry = file_.metadata.find(std::string(kFsmPolicyKey));
+    return entry == file_.metadata.end() ? nullptr : &entry->second;
+  }
+
   TrainingState ReadState() const {
     TrainingState state;
     VisitNumbers(state, [&](std::string_view name, auto& number) {
@@ -175,7 +182,10 @@ void SaveCheckpoint(const std::string& path, const TrainingState& state, const A
     tensors.push_back({fmt::format("{}{}", kOptimizer, tensor.name), Dimensions(tensor.shape), ElementType::kF32,
                        tensor.values.data()});
   }
-  WriteModelFile(path, tensors, {{kAgreementKey, json(agreement).dump()}}, FileKind::kState);
+  Metadata metadata = {{kAgreementKey, json(agreement).dump()}};
+  const auto batching = model.metadata().find(std::string(kFsmPolicyKey));
+  if (batching != model.metadata().end()) metadata.insert(*batching);
+  WriteModelFile(path, tensors, metadata, FileKind::kState);
 }
 
 TrainingState LoadCheckpoint(const std::string& path, const Agreement& agreement, Model& model, Optimizer& optimizer) {
@@ -187,6 +197,7 @@ TrainingState LoadCheckpoint(const std::string& path, const Agreement& agreement
   optimizer.LoadState(reader.ReadOptimizer());
   for (int32_t i = 0; i < store.count(); ++i) store.Set(i, values[static_cast<size_t>(i)]);
   store.Pack();
+  if (const std::string* batching = reader.FindBatching()) model.metadata()[std::string(kFsmPolicyKey)] = *batching;
   return state;
 }
 

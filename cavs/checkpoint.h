@@ -50,7 +50,7 @@ struct TrainingState {
 // What must be equal when a run goes on, by name: options, model and data.
 using Agreement = std::map<std::string, std::string>;
 
-// Writes everything, whole or not at all. Throws FileError.
+// Writes everything, whole or not at all; the model's batching policy, if it keeps one, too. Throws FileError.
 void SaveCheckpoint(const std::string& path, const TrainingState& state, const Agreement& agreement, const Model& model,
                     const Optimizer& optimizer);
 

@@ -9,6 +9,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
+#include "cavs/learned_batching.h"
 
 namespace cavs {
 namespace {
@@ -33,6 +34,10 @@ std::unique_ptr<Pool> PoolFor(const SessionOptions& options) {
   return MakePool(options.memory, MakeDevice(DeviceKind::kCpu), {options.memory_limit, "minibatch"});
 }
 
+std::unique_ptr<Scheduler> SchedulerFor(const Model& model, BatchingPolicy batching) {
+  return MakeScheduler(batching, batching == BatchingPolicy::kFsm ? FsmPolicyOf(model) : nullptr);
+}
+
 }  // namespace
 
 std::string_view ParallelPolicyName(ParallelPolicy policy) {
@@ -51,7 +56,7 @@ Session::Session(const Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      scheduler_(MakeScheduler(options.batching)),
+      scheduler_(SchedulerFor(model, options.batching)),
       sharer_(options.sharing, model.executable(false)->inputs()) {
   executor_ = std::make_unique<Executor>(model.executable(false), &model.parameters(), pool_.get(), &threads_);
 }
@@ -62,7 +67,7 @@ Session::Session(Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      scheduler_(MakeScheduler(options.batching)),
+      scheduler_(SchedulerFor(model, options.batching)),
       sharer_(options.sharing, model.executable(true)->inputs()) {
   executor_ = std::make_unique<Executor>(model.executable(true), &model.parameters(), pool_.get(), &threads_);
   gradients_ = std::make_unique<Gradients>(model.simplified().signature);
@@ -196,6 +201,8 @@ double Session::Train(std::span<const InputGraph> graphs, Optimizer& optimizer) 
   for (const InputGraph& graph : graphs) numbered_.push_back({&graph, std::ssize(numbered_)});
   return Train(numbered_, optimizer);
 }
+
+void Session::RenewBatching() { scheduler_ = SchedulerFor(*model_, options_.batching); }
 
 Optimizer Session::MakeOptimizer(const OptimizerOptions& options) {
   return Optimizer(options, model_->parameters(), &threads_);

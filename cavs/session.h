@@ -39,6 +39,7 @@ std::string_view ParallelPolicyName(ParallelPolicy policy);
 ParallelPolicy ParseParallelPolicy(std::string_view name);
 
 struct SessionOptions {
+  // kFsm plans by the policy that the Model keeps when the Session is made (cavs/learned_batching.h).
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
   int64_t memory_limit = 0;  // bytes; 0 for none
@@ -96,6 +97,10 @@ class Session {
   double Train(std::span<const Example> examples, Optimizer& optimizer);
   // The same for graphs that are numbered by position.
   double Train(std::span<const InputGraph> graphs, Optimizer& optimizer);
+
+  // Plans the minibatches to come by the policy that the Model keeps now. Has no effect unless batching is kFsm.
+  // Throws std::invalid_argument when the policy does not fit the Model.
+  void RenewBatching();
 
   // An optimizer for this Session's Model on its threads; must not outlive the Session.
   Optimizer MakeOptimizer(const OptimizerOptions& options = {});

@@ -112,12 +112,11 @@ Trainer::Trainer(Model& model, const TrainerOptions& options)
 TrainingResult Trainer::Run(const Dataset& train, const Dataset* dev, const TrainerCallbacks& callbacks) {
   CAVS_CHECK(agreement_.empty(), "a Trainer runs once");
   RequireLabels(train);
-  if (dev != nullptr) {
-    RequireLabels(*dev);
-    evaluator_ = std::make_unique<Evaluator>(*model_, options_.session);
-  }
+  if (dev != nullptr) RequireLabels(*dev);
   agreement_ = Agree(train, dev);
   if (options_.resume) Resume(train, callbacks);
+  PrepareBatching(train, callbacks);
+  if (dev != nullptr) evaluator_ = std::make_unique<Evaluator>(*model_, options_.session);
   bool interrupted = false;
   while (!interrupted && state_.current.epoch <= options_.epochs) {
     interrupted = RunEpoch(train, callbacks);
@@ -135,6 +134,19 @@ void Trainer::Resume(const Dataset& train, const TrainerCallbacks& callbacks) {
     callbacks.log(LogLevel::kInfo, fmt::format("resumed from {} in epoch {} behind {} of {} examples", path,
                                                state_.current.epoch, state_.position, train.size()));
   }
+}
+
+void Trainer::PrepareBatching(const Dataset& train, const TrainerCallbacks& callbacks) {
+  if (options_.session.batching != BatchingPolicy::kFsm) return;
+  if (!model_->metadata().contains(std::string(kFsmPolicyKey))) {
+    const BatchingSample sample = {.batch_size = options_.batch_size,
+                                   .sharing = options_.session.sharing,
+                                   .training = true,
+                                   .seed = options_.seed};
+    const FsmReport report = LearnBatching(train.graphs, sample, model_);
+    if (callbacks.on_batching) callbacks.on_batching(report);
+  }
+  session_.RenewBatching();
 }
 
 void Trainer::RequireSomeStep() const {
@@ -282,7 +294,8 @@ Agreement Trainer::Agree(const Dataset& train, const Dataset* dev) const {
   number("weight_decay", optimizer.weight_decay);
   number("clip", optimizer.clip);
   for (const auto& [name, value] : model_->metadata()) {
-    if (name != "cavs_version") agreement[fmt::format("the model's {}", name)] = Shortened(value);
+    if (name != "cavs_version" && name != kFsmPolicyKey)
+      agreement[fmt::format("the model's {}", name)] = Shortened(value);
   }
   return agreement;
 }

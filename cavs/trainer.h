@@ -18,6 +18,7 @@
 #include "cavs/checkpoint.h"
 #include "cavs/dataset.h"
 #include "cavs/evaluate.h"
+#include "cavs/learned_batching.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -61,6 +62,9 @@ struct TrainerCallbacks {
   std::function<void(const StepReport&)> on_step;
   // `dev` is null without held-out data; `is_best` tells whether this epoch's model has become the best.
   std::function<void(const EpochReport&, const Evaluation* dev, bool is_best)> on_epoch;
+  // A batching policy has been learned, as `session.batching` is kFsm and neither the model nor the resumed run had
+  // one.
+  std::function<void(const FsmReport&)> on_batching;
   // Asked behind each step; true ends the run once the state is saved.
   std::function<bool()> should_stop;
   LogCallback log;  // skipped steps, resumed runs
@@ -91,6 +95,8 @@ class Trainer {
  private:
   Agreement Agree(const Dataset& train, const Dataset* dev) const;
   void Resume(const Dataset& train, const TrainerCallbacks& callbacks);
+  // Sees to a batching policy where one is asked for.
+  void PrepareBatching(const Dataset& train, const TrainerCallbacks& callbacks);
   // Trains to the end of the epoch; true when it was asked to stop before.
   bool RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks);
   // Throws NonFiniteError when every minibatch of an epoch has been skipped.

@@ -47,12 +47,13 @@ class Schedule {
  public:
   void Clear();
 
-  // Appends a segment: `vertices` are batch ids in schedule order, and task i holds vertices[task_begin[i] ..
-  // task_begin[i + 1]), so task_begin is [tasks + 1] and starts with 0. Vertices of a task have one type, none has been
-  // scheduled before, and all their children are missing or scheduled by earlier tasks; those of a task are ordered by
-  // shard. CAVS_CHECK guards this.
-  // Schedulers call it; so does whoever has an order of their own. An empty segment is not recorded.
-  void Append(const GraphBatch& batch, std::span<const int32_t> vertices, std::span<const int64_t> task_begin);
+  // Appends a segment of `task_count` tasks. `task_of` is for the last vertices of the batch, as many as it has
+  // entries: the number of the new task, from 0, that evaluates the vertex, or kNone for one that the segment leaves
+  // out. Rows of a task are in ascending order of vertices, and so of graphs and shards. Every task has vertices, of
+  // one type; none of them has been scheduled before, and all their children are missing or scheduled by earlier tasks;
+  // CAVS_CHECK guards this, and after a failure the schedule is good for Clear() alone. An empty segment is not
+  // recorded.
+  void Append(const GraphBatch& batch, std::span<const int32_t> task_of, int64_t task_count);
 
   std::span<const Task> tasks() const { return tasks_; }
   std::span<const Segment> segments() const { return segments_; }
@@ -73,12 +74,14 @@ class Schedule {
 
   // One above the highest type that has rows. Accessors by type answer "no rows" at and above it.
   int32_t type_count() const { return type_count_; }
-  int64_t rows(int32_t type) const { return Has(type) ? std::ssize(Type(type).vertex_of_row) : 0; }
-  int64_t edges(int32_t type) const { return Has(type) ? std::ssize(Type(type).edge_child) : 0; }
+  int64_t rows(int32_t type) const { return Has(type) ? Type(type).row_count : 0; }
+  int64_t edges(int32_t type) const { return Has(type) ? Type(type).edge_count : 0; }
   // [rows]: the batch vertex in each row of the type.
   std::span<const int32_t> vertex_of_row(int32_t type) const;
   // [batch vertices]: each vertex's row inside its own type; kNone for a vertex that is not scheduled.
-  std::span<const int32_t> row_of_vertex() const { return row_of_vertex_; }
+  std::span<const int32_t> row_of_vertex() const {
+    return std::span(row_of_vertex_).first(static_cast<size_t>(batch_vertices_));
+  }
   int32_t row_of_vertex(int64_t v) const { return row_of_vertex_[static_cast<size_t>(v)]; }
 
   // Edges of a type in row order, and in slot order within a row. edge_begin is [rows + 1]: slot k of row r is edge
@@ -90,7 +93,9 @@ class Schedule {
   std::span<const int32_t> edge_parent(int32_t type) const;
 
  private:
+  // Arrays are as long as they ever had to be; the first row_count or edge_count entries count.
   struct TypeRows {
+    int64_t row_count = 0, edge_count = 0;
     std::vector<int32_t> vertex_of_row;
     std::vector<int64_t> edge_begin = {0};
     std::vector<int32_t> edge_child;
@@ -98,15 +103,28 @@ class Schedule {
   };
   bool Has(int32_t type) const { return type >= 0 && type < type_count_; }
   const TypeRows& Type(int32_t type) const { return types_[static_cast<size_t>(type)]; }
-  void AppendTask(const GraphBatch& batch, std::span<const int32_t> vertices);
-  void AppendParts(const GraphBatch& batch, std::span<const int32_t> vertices, int64_t first_row);
+  void SizeTasks(const GraphBatch& batch, std::span<const int32_t> task_of, std::span<Task> added);
+  void PlaceTasks(std::span<Task> added);
+  void PlaceParts(const GraphBatch& batch, std::span<const int32_t> task_of, std::span<const Task> added);
+  void NumberEdges(std::span<const Task> added);
+  void NumberRows(const GraphBatch& batch, std::span<const int32_t> task_of);
+  bool IsScheduled(int64_t v) const { return v < batch_vertices_ && row_of_vertex(v) != kNone; }
 
   std::vector<Task> tasks_;
   std::vector<Segment> segments_;
   std::vector<int64_t> part_begin_;  // [tasks, shards]: first row of each part, when there are several shards
   int32_t shard_count_ = 1;
-  std::vector<int32_t> row_of_vertex_;
-  std::vector<TypeRows> types_;  // never shrinks, so that its buffers are reused; type_count_ of them are in use
+  std::vector<int32_t> row_of_vertex_;  // the first batch_vertices_ entries count
+  int64_t batch_vertices_ = 0;          // of the batch at the last Append
+  std::vector<TypeRows> types_;         // never shrinks, so that its buffers are reused; type_count_ of them are in use
+  // Where the next vertex of a new task is written.
+  struct Place {
+    TypeRows* rows;
+    int64_t row, edge;
+    int64_t arity;  // of all vertices of the task, or kMixed
+  };
+  static constexpr int64_t kMixed = -1;
+  std::vector<Place> places_;  // by new task; scratch
   int32_t type_count_ = 0;
   int64_t vertex_count_ = 0;
 };

@@ -10,33 +10,43 @@
 #include <fmt/format.h>
 
 #include "cavs/base/error.h"
+#include "graph/dependents.h"
 #include "graph/topological_order.h"
 
 namespace cavs {
 
 namespace {
 
-constexpr std::array<std::pair<BatchingPolicy, std::string_view>, 4> kPolicies = {{
+constexpr std::array<std::pair<BatchingPolicy, std::string_view>, 5> kPolicies = {{
     {BatchingPolicy::kSerial, "serial"},
     {BatchingPolicy::kDepth, "depth"},
     {BatchingPolicy::kFrontier, "frontier"},
     {BatchingPolicy::kAgenda, "agenda"},
+    {BatchingPolicy::kFsm, "fsm"},
 }};
+
+// Vertices of a task lie far apart: reading them begins this many before they are needed.
+constexpr int64_t kAhead = 12;
 
 // Vertices that are planned together are the batch ids from `first` on. Arrays below are indexed by id - first.
 size_t At(int64_t v, int64_t first) { return static_cast<size_t>(v - first); }
 
-// Distance of every vertex from the leaves below it: 0 for a vertex whose children are all missing or done.
+// The distance of `v` from the leaves below it, given those of its children: 0 when these are all missing or done.
+int32_t LevelOf(const GraphBatch& batch, int32_t v, int64_t first, std::span<const int32_t> levels) {
+  int32_t level = 0;
+  for (const int32_t child : batch.children(v)) {
+    if (child >= first) level = std::max(level, levels[At(child, first)] + 1);
+  }
+  return level;
+}
+
+// The level of every vertex.
 class Levels {
  public:
   std::span<const int32_t> Compute(const GraphBatch& batch, int64_t first) {
     levels_.resize(static_cast<size_t>(batch.vertex_count() - first));
     for (const int32_t v : topological_.Compute(batch, first)) {
-      int32_t level = 0;
-      for (const int32_t child : batch.children(v)) {
-        if (child >= first) level = std::max(level, levels_[At(child, first)] + 1);
-      }
-      levels_[At(v, first)] = level;
+      levels_[At(v, first)] = LevelOf(batch, v, first, levels_);
     }
     return levels_;
   }
@@ -48,11 +58,10 @@ class Levels {
 
 class SerialScheduler final : public Scheduler {
  protected:
-  void Arrange(const GraphBatch& batch, int64_t first, Order* order) override {
-    const auto vertices = topological_.Compute(batch, first);
-    order->vertices.assign(vertices.begin(), vertices.end());
-    order->task_begin.resize(vertices.size() + 1);
-    std::iota(order->task_begin.begin(), order->task_begin.end(), int64_t{0});
+  int64_t Arrange(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) override {
+    int32_t task = 0;
+    for (const int32_t v : topological_.Compute(batch, first)) task_of[At(v, first)] = task++;
+    return task;
   }
 
  private:
@@ -62,25 +71,24 @@ class SerialScheduler final : public Scheduler {
 class DepthScheduler final : public Scheduler {
  protected:
   // Two stable counting sorts, by type and then by level, bring the vertices of a task together.
-  void Arrange(const GraphBatch& batch, int64_t first, Order* order) override {
+  int64_t Arrange(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) override {
     const auto levels = levels_.Compute(batch, first);
-    const auto count = levels.size();
-    ids_.resize(count);
+    ids_.resize(levels.size());
     std::iota(ids_.begin(), ids_.end(), static_cast<int32_t>(first));
-    by_type_.resize(count);
-    order->vertices.resize(count);
+    by_type_.resize(levels.size());
     Sort(
         ids_, batch.type_count(), [&](int32_t v) { return batch.type(v); }, by_type_);
-    const int32_t level_count = count == 0 ? 0 : *std::max_element(levels.begin(), levels.end()) + 1;
+    const int32_t level_count = levels.empty() ? 0 : *std::max_element(levels.begin(), levels.end()) + 1;
     Sort(
-        by_type_, level_count, [&](int32_t v) { return levels[At(v, first)]; }, order->vertices);
-    for (size_t i = 1; i < count; ++i) {
-      const int32_t v = order->vertices[i], before = order->vertices[i - 1];
-      if (batch.type(v) != batch.type(before) || levels[At(v, first)] != levels[At(before, first)]) {
-        order->task_begin.push_back(static_cast<int64_t>(i));
-      }
+        by_type_, level_count, [&](int32_t v) { return levels[At(v, first)]; }, ids_);
+    int32_t task = kNone, level = kNone, type = kNone;
+    for (const int32_t v : ids_) {
+      if (batch.type(v) != type || levels[At(v, first)] != level) ++task;
+      type = batch.type(v);
+      level = levels[At(v, first)];
+      task_of[At(v, first)] = task;
     }
-    if (count > 0) order->task_begin.push_back(static_cast<int64_t>(count));
+    return int64_t{task} + 1;
   }
 
  private:
@@ -98,101 +106,124 @@ class DepthScheduler final : public Scheduler {
   std::vector<int64_t> position_;
 };
 
-// Parents of every planned vertex, and how many children each still waits for.
-class Dependents {
- public:
-  void Compute(const GraphBatch& batch, int64_t first) {
-    const auto count = static_cast<size_t>(batch.vertex_count() - first);
-    const auto parent_counts = batch.parent_counts().subspan(static_cast<size_t>(first));
-    parent_end_.resize(count);
-    std::exclusive_scan(parent_counts.begin(), parent_counts.end(), parent_end_.begin(), int64_t{0});
-    parents_.resize(count == 0 ? 0 : static_cast<size_t>(parent_end_.back() + parent_counts.back()));
-    waiting_.resize(count);
-    for (int64_t v = first; v < batch.vertex_count(); ++v) {
-      int32_t waiting = 0;
-      for (const int32_t child : batch.children(v)) {
-        if (child < first) continue;
-        ++waiting;
-        parents_[static_cast<size_t>(parent_end_[At(child, first)]++)] = static_cast<int32_t>(v);
-      }
-      waiting_[At(v, first)] = waiting;
-    }
-  }
-
-  bool IsReady(int64_t v, int64_t first) const { return waiting_[At(v, first)] == 0; }
-
-  // Calls `ready(parent)` for each parent whose last child `v` was.
-  template <typename Ready>
-  void Finish(int64_t v, int64_t first, Ready ready) {
-    const int64_t begin = v == first ? 0 : parent_end_[At(v - 1, first)];
-    for (int64_t i = begin; i < parent_end_[At(v, first)]; ++i) {
-      const int32_t parent = parents_[static_cast<size_t>(i)];
-      if (--waiting_[At(parent, first)] == 0) ready(parent);
-    }
-  }
-
- private:
-  // Filling advances each vertex's begin to its end, which is the begin of the next vertex.
-  std::vector<int64_t> parent_end_;
-  std::vector<int32_t> parents_;
-  std::vector<int32_t> waiting_;
-};
-
 // Takes all ready vertices of a type at a time. What differs between policies is the choice of the type.
 class ReadyScheduler : public Scheduler {
  protected:
-  void Arrange(const GraphBatch& batch, int64_t first, Order* order) final {
-    dependents_.Compute(batch, first);
-    Prepare(batch, first);
-    if (std::ssize(ready_) < batch.type_count()) ready_.resize(static_cast<size_t>(batch.type_count()));
-    const auto add = [&](int32_t v) {
-      const int32_t type = batch.type(v);
-      if (ReadyOf(type).empty()) ready_types_.push_back(type);
-      ReadyOf(type).push_back(v);
-    };
-    for (int64_t v = first; v < batch.vertex_count(); ++v) {
-      if (dependents_.IsReady(v, first)) add(static_cast<int32_t>(v));
-    }
-    order->vertices.reserve(static_cast<size_t>(batch.vertex_count() - first));
-    while (!ready_types_.empty()) {
-      const auto chosen = std::min_element(ready_types_.begin(), ready_types_.end(), [&](int32_t a, int32_t b) {
-        return Before(a, b) || (!Before(b, a) && a < b);
-      });
-      std::vector<int32_t>& taken = ReadyOf(*chosen);
-      *chosen = ready_types_.back();
-      ready_types_.pop_back();
-      const size_t begin = order->vertices.size();
-      order->vertices.insert(order->vertices.end(), taken.begin(), taken.end());
-      taken.clear();
-      const size_t end = order->vertices.size();
-      order->task_begin.push_back(static_cast<int64_t>(end));
-      for (size_t i = begin; i < end; ++i) dependents_.Finish(order->vertices[i], first, add);
-    }
+  int64_t Arrange(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) final {
+    const int64_t levels = ArrangeLevels(batch, first, task_of);
+    return levels != kNone ? levels : ArrangeReady(batch, first, task_of);
   }
 
   virtual void Prepare(const GraphBatch& batch, int64_t first) = 0;
-  // Whether ready type `a` is to run before ready type `b`; when neither is, the lower type runs.
-  virtual bool Before(int32_t a, int32_t b) const = 0;
+  // One of the types that have ready vertices, two or more in no particular order.
+  virtual int32_t Choose(std::span<const int32_t> ready_types) = 0;
 
-  std::vector<int32_t>& ReadyOf(int32_t type) { return ready_[static_cast<size_t>(type)]; }
-  int64_t ready_count(int32_t type) const { return std::ssize(ready_[static_cast<size_t>(type)]); }
+  int64_t ready_count(int32_t type) const {
+    const Queue& queue = queues_[static_cast<size_t>(type)];
+    return queue.end - queue.begin;
+  }
 
  private:
+  // The ready vertices of a type: ready_[begin .. end). There is room for all vertices of the type behind one another,
+  // as each becomes ready once.
+  struct Queue {
+    int64_t begin, end;
+  };
+
+  // Where all vertices of a level have one type, as in chains and trees of leaves and nodes, only one type is ever
+  // ready, and the levels are the tasks of any policy. Returns kNone where it is not so, as soon as that shows.
+  int64_t ArrangeLevels(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) {
+    level_types_.clear();
+    const auto arrange = [&](int32_t v) {
+      const int32_t level = LevelOf(batch, v, first, task_of), type = batch.type(v);
+      if (level == std::ssize(level_types_)) level_types_.push_back(type);
+      task_of[At(v, first)] = level;
+      return level_types_[static_cast<size_t>(level)] == type;
+    };
+    if (batch.children_first()) {
+      // The order without its array: in large minibatches memory traffic is all that counts.
+      for (int64_t v = first; v < batch.vertex_count(); ++v) {
+        if (!arrange(static_cast<int32_t>(v))) return kNone;
+      }
+    } else {
+      for (const int32_t v : topological_.Compute(batch, first)) {
+        if (!arrange(v)) return kNone;
+      }
+    }
+    return std::ssize(level_types_);
+  }
+
+  int64_t ArrangeReady(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) {
+    dependents_.Compute(batch, first);
+    Prepare(batch, first);
+    MakeQueues(batch, first);
+    // Whether a parent becomes ready is as good as random: it is always written and rarely branched on.
+    const auto add = [&](int32_t v, int32_t type, bool ready) {
+      Queue& queue = queues_[static_cast<size_t>(type)];
+      ready_[static_cast<size_t>(queue.end)] = v;
+      if (static_cast<int>(ready) & static_cast<int>(queue.begin == queue.end)) ready_types_.push_back(type);
+      queue.end += ready ? 1 : 0;
+    };
+    for (int64_t v = first; v < batch.vertex_count(); ++v) {
+      if (dependents_.waiting(v) == 0) add(static_cast<int32_t>(v), batch.type(v), true);
+    }
+    int32_t task = 0;
+    for (; !ready_types_.empty(); ++task) {
+      const int32_t chosen = ready_types_.size() == 1 ? ready_types_.front() : Choose(ready_types_);
+      *std::find(ready_types_.begin(), ready_types_.end(), chosen) = ready_types_.back();
+      ready_types_.pop_back();
+      Queue& queue = queues_[static_cast<size_t>(chosen)];
+      const Queue taken = queue;
+      queue.begin = queue.end;
+      for (int64_t i = taken.begin; i < taken.end; ++i) {
+        const int32_t v = ready_[static_cast<size_t>(i)];
+        if (i + kAhead < taken.end) dependents_.Prefetch(ready_[static_cast<size_t>(i + kAhead)]);
+        task_of[At(v, first)] = task;
+        dependents_.Finish(v, add);
+      }
+    }
+    return task;
+  }
+
+  void MakeQueues(const GraphBatch& batch, int64_t first) {
+    queues_.assign(static_cast<size_t>(batch.type_count()), {0, 0});
+    for (int64_t v = first; v < batch.vertex_count(); ++v) ++queues_[static_cast<size_t>(batch.type(v))].end;
+    int64_t begin = 0;
+    for (Queue& queue : queues_) {
+      const int64_t vertices = queue.end;
+      queue = {begin, begin};
+      begin += vertices;
+    }
+    ready_.resize(static_cast<size_t>(begin));
+  }
+
+  TopologicalOrder topological_;
+  std::vector<int32_t> level_types_;
   Dependents dependents_;
-  std::vector<std::vector<int32_t>> ready_;  // by type
-  std::vector<int32_t> ready_types_;         // those with ready vertices, in no particular order
+  std::vector<Queue> queues_;  // by type
+  std::vector<int32_t> ready_;
+  std::vector<int32_t> ready_types_;  // those with ready vertices, in no particular order
 };
+
+// The type that no other is to run before; of several the lowest.
+template <typename Before>
+int32_t First(std::span<const int32_t> types, Before before) {
+  return *std::min_element(types.begin(), types.end(),
+                           [&](int32_t a, int32_t b) { return before(a, b) || (!before(b, a) && a < b); });
+}
 
 class FrontierScheduler final : public ReadyScheduler {
  protected:
   void Prepare(const GraphBatch&, int64_t) override {}
-  bool Before(int32_t a, int32_t b) const override { return ready_count(a) > ready_count(b); }
+  int32_t Choose(std::span<const int32_t> ready_types) override {
+    return First(ready_types, [&](int32_t a, int32_t b) { return ready_count(a) > ready_count(b); });
+  }
 };
 
-class AgendaScheduler final : public ReadyScheduler {
- protected:
-  // The average runs over all vertices of the type that are planned, ready or not.
-  void Prepare(const GraphBatch& batch, int64_t first) override {
+// The average depth of each type, over all vertices that are planned, ready or not.
+class AverageDepths {
+ public:
+  void Compute(const GraphBatch& batch, int64_t first) {
     const auto levels = levels_.Compute(batch, first);
     average_.assign(static_cast<size_t>(batch.type_count()), 0.0);
     count_.assign(static_cast<size_t>(batch.type_count()), 0);
@@ -205,14 +236,55 @@ class AgendaScheduler final : public ReadyScheduler {
       if (count_[type] > 0) average_[type] /= static_cast<double>(count_[type]);
     }
   }
-  bool Before(int32_t a, int32_t b) const override {
-    return average_[static_cast<size_t>(a)] < average_[static_cast<size_t>(b)];
+
+  int32_t Lowest(std::span<const int32_t> types) const {
+    return First(types, [&](int32_t a, int32_t b) {
+      return average_[static_cast<size_t>(a)] < average_[static_cast<size_t>(b)];
+    });
   }
 
  private:
   Levels levels_;
-  std::vector<double> average_;  // depth, by type
+  std::vector<double> average_;  // by type
   std::vector<int64_t> count_;   // vertices, by type
+};
+
+class AgendaScheduler final : public ReadyScheduler {
+ protected:
+  void Prepare(const GraphBatch& batch, int64_t first) override { depths_.Compute(batch, first); }
+  int32_t Choose(std::span<const int32_t> ready_types) override { return depths_.Lowest(ready_types); }
+
+ private:
+  AverageDepths depths_;
+};
+
+class FsmScheduler final : public ReadyScheduler {
+ public:
+  explicit FsmScheduler(std::shared_ptr<const FsmPolicy> policy) : policy_(std::move(policy)) {}
+
+ protected:
+  void Prepare(const GraphBatch& batch, int64_t first) override {
+    if (policy_->fallback() == FsmFallback::kAgenda) depths_.Compute(batch, first);
+  }
+
+  int32_t Choose(std::span<const int32_t> ready_types) override {
+    state_.assign(ready_types.begin(), ready_types.end());
+    if (!policy_->by_size().empty()) {
+      OrderBySize(std::span(state_), [&](int32_t type) { return ready_count(type); });
+      if (const int32_t chosen = policy_->FindBySize(state_); chosen != kNone) return chosen;
+    }
+    if (!policy_->by_set().empty()) {
+      std::sort(state_.begin(), state_.end());
+      if (const int32_t chosen = policy_->FindBySet(state_); chosen != kNone) return chosen;
+    }
+    if (policy_->fallback() == FsmFallback::kAgenda) return depths_.Lowest(ready_types);
+    return First(ready_types, [&](int32_t a, int32_t b) { return ready_count(a) > ready_count(b); });
+  }
+
+ private:
+  std::shared_ptr<const FsmPolicy> policy_;
+  AverageDepths depths_;
+  std::vector<int32_t> state_;
 };
 
 }  // namespace
@@ -240,29 +312,15 @@ void Scheduler::Plan(const GraphBatch& batch, Schedule* schedule) {
 }
 
 void Scheduler::Extend(const GraphBatch& batch, Schedule* schedule) {
-  order_.vertices.clear();
-  order_.task_begin.assign(1, 0);
-  Arrange(batch, schedule->vertex_count(), &order_);
-  CAVS_CHECK(schedule->vertex_count() + std::ssize(order_.vertices) == batch.vertex_count(),
-             "{} of {} vertices scheduled", schedule->vertex_count() + std::ssize(order_.vertices),
+  const int64_t first = schedule->vertex_count();
+  task_of_.resize(static_cast<size_t>(batch.vertex_count() - first));
+  const int64_t tasks = Arrange(batch, first, task_of_);
+  schedule->Append(batch, task_of_, tasks);
+  CAVS_CHECK(schedule->vertex_count() == batch.vertex_count(), "{} of {} vertices scheduled", schedule->vertex_count(),
              batch.vertex_count());
-  SortTasks(batch);
-  schedule->Append(batch, order_.vertices, order_.task_begin);
 }
 
-// Policies that take vertices in the order of the batch leave little to sort: what became ready in one task is ordered.
-void Scheduler::SortTasks(const GraphBatch& batch) {
-  const auto before = [&](int32_t a, int32_t b) {
-    return std::pair(batch.graph_of(a), a) < std::pair(batch.graph_of(b), b);
-  };
-  for (size_t task = 0; task + 1 < order_.task_begin.size(); ++task) {
-    const auto begin = order_.vertices.begin() + order_.task_begin[task];
-    const auto end = order_.vertices.begin() + order_.task_begin[task + 1];
-    if (!std::is_sorted(begin, end, before)) std::sort(begin, end, before);
-  }
-}
-
-std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy) {
+std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy, std::shared_ptr<const FsmPolicy> fsm) {
   switch (policy) {
     case BatchingPolicy::kSerial:
       return std::make_unique<SerialScheduler>();
@@ -272,6 +330,8 @@ std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy) {
       return std::make_unique<FrontierScheduler>();
     case BatchingPolicy::kAgenda:
       return std::make_unique<AgendaScheduler>();
+    case BatchingPolicy::kFsm:
+      return std::make_unique<FsmScheduler>(fsm != nullptr ? std::move(fsm) : std::make_shared<const FsmPolicy>());
   }
   CAVS_CHECK(false, "batching policy {}", static_cast<int>(policy));
   return nullptr;

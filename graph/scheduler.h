@@ -4,28 +4,31 @@
 //   depth     vertices of a type at the same distance from the leaves (Fold)
 //   frontier  all ready vertices of a type, the type with the most of them first (Cavs)
 //   agenda    all ready vertices of a type, the type of the lowest average depth first (DyNet)
+//   fsm       all ready vertices of a type, which a learned table chooses (ED-Batch; graph/fsm_policy.h)
 //
 // Vertices of a task are in the order of their graphs, so that the rows of a shard follow each other and the order of
 // rows does not depend on the number of shards.
 //
-// All depend on the batch alone, take linear time (for frontier and agenda plus, for every task, the number of types
-// that have ready vertices), and do not recurse. Ties go to the lowest type. A scheduler keeps scratch that it reuses;
-// it allocates nothing once warm. Thread-safety: one thread per scheduler.
+// All depend on the batch (and the table) alone, take linear time (plus, for every task of the last three, the time to
+// go through the types that have ready vertices), and do not recurse. Ties go to the lowest type. A scheduler keeps
+// scratch that it reuses; it allocates nothing once warm. Thread-safety: one thread per scheduler.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "graph/fsm_policy.h"
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
 
 namespace cavs {
 
-enum class BatchingPolicy { kSerial, kDepth, kFrontier, kAgenda };
+enum class BatchingPolicy { kSerial, kDepth, kFrontier, kAgenda, kFsm };
 
-// "serial", "depth", "frontier", "agenda".
+// "serial", "depth", "frontier", "agenda", "fsm".
 std::string_view BatchingPolicyName(BatchingPolicy policy);
 // Throws std::invalid_argument that lists the names.
 BatchingPolicy ParseBatchingPolicy(std::string_view name);
@@ -41,20 +44,15 @@ class Scheduler {
   void Extend(const GraphBatch& batch, Schedule* schedule);
 
  protected:
-  // A segment in the form that Schedule::Append takes.
-  struct Order {
-    std::vector<int32_t> vertices;
-    std::vector<int64_t> task_begin;
-  };
-  // Fills `order`, which arrives with no vertices and task_begin = {0}, with the vertices from `first` on.
-  virtual void Arrange(const GraphBatch& batch, int64_t first, Order* order) = 0;
+  // Fills `task_of` [vertices from `first` on] with the task of each vertex as Schedule::Append takes it, and returns
+  // the number of tasks. It arrives with the right size and unspecified entries.
+  virtual int64_t Arrange(const GraphBatch& batch, int64_t first, std::span<int32_t> task_of) = 0;
 
  private:
-  void SortTasks(const GraphBatch& batch);
-
-  Order order_;
+  std::vector<int32_t> task_of_;
 };
 
-std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy);
+// `fsm` is the table of kFsm, which without one is the frontier policy; others ignore it.
+std::unique_ptr<Scheduler> MakeScheduler(BatchingPolicy policy, std::shared_ptr<const FsmPolicy> fsm = nullptr);
 
 }  // namespace cavs

@@ -7,6 +7,7 @@
 
 #include "cavs/base/stop_watch.h"
 #include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/progress.h"
@@ -127,6 +128,7 @@ void RunBench(Invocation& call) {
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   call.out.Line("{}", DescribeConfiguration(call));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));

@@ -19,6 +19,7 @@ void RunEval(Invocation& call) {
   RequireLabels(task.data);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   call.out.Line("{}", DescribeDataset(task.data, "data", task.trained.config.label_names));
   call.out.Line("{}", DescribeCoverage(task.data.coverage, "data"));
 

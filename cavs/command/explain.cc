@@ -5,6 +5,7 @@
 
 #include "backprop/differentiate.h"
 #include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/settings.h"
@@ -60,6 +61,15 @@ void PrintSchedule(const Session& session, const ScheduleReport& report, const s
   out.Write("\n");
 }
 
+void PrintBatching(const Model& model, Output& out) {
+  const std::shared_ptr<const FsmPolicy> policy = FsmPolicyOf(model);
+  if (policy == nullptr) return;
+  const std::vector<TypeDeclaration>& types = model.program().signature->types;
+  std::vector<std::string> names(types.size());
+  std::transform(types.begin(), types.end(), names.begin(), [](const TypeDeclaration& type) { return type.name; });
+  PrintSection("learned batching policy (ready types: the one that runs)", ToString(*policy, names), out);
+}
+
 int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, int64_t parameters, Output& out) {
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const TensorBytes& a, const TensorBytes& b) { return a.bytes() > b.bytes(); });
@@ -83,6 +93,7 @@ void RunExplain(Invocation& call) {
   Model& model = *task.trained.model;
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   if (call.flags.Bool("dot")) return call.out.Write(ToDot(Partition(model.simplified(), model.options().passes)));
 
   const PassOptions& passes = model.options().passes;
@@ -98,6 +109,7 @@ void RunExplain(Invocation& call) {
   }
   session.Accumulate(examples);
   const ScheduleReport report = Report(session.scheduled(), session.schedule());
+  if (options.batching == BatchingPolicy::kFsm) PrintBatching(model, call.out);
   PrintSchedule(session, report, model.program().signature->types, call.out);
   const int64_t bytes =
       PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), call.out);

@@ -66,6 +66,17 @@ nlohmann::ordered_json EvaluationFields(const Evaluation& evaluation, LearningTa
   return fields;
 }
 
+nlohmann::ordered_json BatchingFields(const FsmReport& report) {
+  return {{"minibatches", report.minibatches},
+          {"vertices", report.vertices},
+          {"tasks", report.tasks},
+          {"frontier_tasks", report.frontier_tasks},
+          {"agenda_tasks", report.agenda_tasks},
+          {"task_lower_bound", report.lower_bound},
+          {"plays", report.plays},
+          {"seconds", report.seconds}};
+}
+
 nlohmann::ordered_json GroupFields(const std::vector<GroupAccuracy>& groups) {
   nlohmann::ordered_json fields = nlohmann::ordered_json::object();
   for (const GroupAccuracy& group : groups) fields[fmt::format("{}", group.group)] = group.accuracy();

@@ -9,6 +9,7 @@
 #include "cavs/checkpoint.h"
 #include "cavs/dataset.h"
 #include "cavs/evaluate.h"
+#include "graph/fsm_learner.h"
 
 namespace cavs {
 
@@ -18,6 +19,9 @@ nlohmann::ordered_json EpochFields(const EpochReport& report, LearningTask task,
 
 // The fields of an `eval` event, their names behind `prefix`: "test_" gives "test_loss".
 nlohmann::ordered_json EvaluationFields(const Evaluation& evaluation, LearningTask task, std::string_view prefix = {});
+
+// The fields of a `batching` event.
+nlohmann::ordered_json BatchingFields(const FsmReport& report);
 
 // {"1": 0.97, "2": 0.81} of groups.
 nlohmann::ordered_json GroupFields(const std::vector<GroupAccuracy>& groups);

@@ -288,9 +288,11 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "frontier",
      .value = "POLICY",
-     .help = "Which vertices become one task: one at a time, all of a depth, all that are ready, or the ready type of "
-             "lowest average depth.",
-     .choices = "serial|depth|frontier|agenda"},
+     .help =
+         "Which vertices become one task: one at a time, all of a depth, all ready ones of the largest type, of the "
+         "type of lowest average depth, or of the type that a learned table says: it is kept with the model, and "
+         "learned before the first step where there is none.",
+     .choices = "serial|depth|frontier|agenda|fsm"},
     {.name = "sharing",
      .type = FlagType::kChoice,
      .used_by = kRun,

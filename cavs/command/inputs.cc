@@ -8,6 +8,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
+#include "cavs/command/progress.h"
 #include "cavs/command/settings.h"
 #include "cavs/models/model_sizes.h"
 
@@ -51,6 +52,22 @@ bool HasAnswer(const InputGraph& graph) {
     if (std::any_of(ids.begin(), ids.end(), [](int32_t id) { return id != kNone; })) return true;
   }
   return false;
+}
+
+// Batching changes no answer, so any data will do to learn a policy from.
+std::optional<FsmReport> LearnMissingBatching(const Invocation& call, const Dataset& data, Model* model) {
+  const FlagValues& flags = call.flags;
+  const bool fsm = ParseBatchingPolicy(flags.Text("batching")) == BatchingPolicy::kFsm;
+  if (!fsm || data.graphs.empty() || FsmPolicyOf(*model) != nullptr) return std::nullopt;
+  const bool forward_only = call.command.command == SubCommand::kEval || call.command.command == SubCommand::kPredict;
+  const FsmReport report = LearnBatching(data.graphs,
+                                         {.batch_size = flags.Int("batch_size"),
+                                          .sharing = ParseSharingPolicy(flags.Text("sharing")),
+                                          .training = !forward_only,
+                                          .seed = static_cast<uint64_t>(flags.Int("seed"))},
+                                         model);
+  Progress(ProgressOnStderr(flags.Bool("quiet"))).Line(DescribeLearning(report));
+  return report;
 }
 
 }  // namespace
@@ -114,7 +131,8 @@ ModelAndData ReadModelAndData(Invocation& call) {
   const StopWatch converting;
   Dataset data = MakeDataset(corpus, trained.vocabulary, *trained.model);
   seconds += converting.Seconds();
-  return {std::move(trained), std::move(data), seconds};
+  const std::optional<FsmReport> batching = LearnMissingBatching(call, data, trained.model.get());
+  return {std::move(trained), std::move(data), seconds, batching};
 }
 
 }  // namespace cavs

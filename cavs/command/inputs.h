@@ -8,6 +8,7 @@
 
 #include "cavs/command/commands.h"
 #include "cavs/dataset.h"
+#include "cavs/learned_batching.h"
 #include "cavs/trained_model.h"
 
 namespace cavs {
@@ -30,10 +31,12 @@ void RequireLabels(const Dataset& data);
 struct ModelAndData {
   TrainedModel trained;
   Dataset data;
-  double read_seconds = 0;  // of the data
+  double read_seconds = 0;            // of the data
+  std::optional<FsmReport> batching;  // of a policy that was learned from the data
 };
 
-// The model, loaded or new, and the one data set of --data, of all sub-commands but train and check.
+// The model, loaded or new, and the one data set of --data, of all sub-commands but train and check. With
+// --batching=fsm a model that keeps no batching policy learns one from these data, and a line on stderr says so.
 ModelAndData ReadModelAndData(Invocation& call);
 
 }  // namespace cavs

@@ -5,6 +5,7 @@
 
 #include "cavs/base/stop_watch.h"
 #include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/progress.h"
@@ -73,6 +74,7 @@ void RunPredict(Invocation& call) {
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
   progress.Begin("predicting", task.data.size(), std::string(Describe(task.data.task).examples));

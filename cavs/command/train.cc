@@ -132,6 +132,10 @@ class Training {
     callbacks.on_epoch = [this](const EpochReport& report, const Evaluation* evaluation, bool is_best) {
       ShowEpoch(report, evaluation, is_best);
     };
+    callbacks.on_batching = [this](const FsmReport& report) {
+      progress_.Line(DescribeLearning(report));
+      metrics_.Write("batching", BatchingFields(report));
+    };
     callbacks.should_stop = [this] { return call_.interrupt.requested(); };
     callbacks.log = [this](LogLevel level, std::string_view text) {
       progress_.Line(fmt::format("{}{}", level == LogLevel::kInfo ? "" : "warning: ", text));

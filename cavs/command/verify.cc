@@ -195,6 +195,7 @@ void RunVerify(Invocation& call) {
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
+  if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   call.out.Line("{}", DescribeConfiguration(call));
 
   Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));

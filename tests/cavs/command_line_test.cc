@@ -192,7 +192,8 @@ TEST(CommandLine, RefusesMalformedValues) {
   }
   EXPECT_TRAIN_REFUSED("[--lr] expected a number", "--lr=fast");
   EXPECT_TRAIN_REFUSED("[--shuffle] expected true or false, got 'maybe'", "--shuffle=maybe");
-  EXPECT_TRAIN_REFUSED("[--batching] expected serial or depth or frontier or agenda, got 'fsm'", "--batching=fsm");
+  EXPECT_TRAIN_REFUSED("[--batching] expected serial or depth or frontier or agenda or fsm, got 'fold'",
+                       "--batching=fold");
   EXPECT_TRAIN_REFUSED("[--precision] expected fp32 or bf16, got 'fp16'", "--precision=fp16");
   EXPECT_TRAIN_REFUSED("[--save] expected a name for DIR, got ''", "--save=");
   for (const char* text : {"file", "sst", "sst:", "csv:file", ":file", "sst.txt:x"}) {

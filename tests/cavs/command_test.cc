@@ -306,7 +306,7 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
   const std::vector<std::string> common = {
       "verify", data, "--hidden=12", "--embed=7", "--unary=keep", "--dropout=0.3", "--batch_size=4"};
   std::vector<std::vector<std::string>> choices;
-  for (const std::string batching : {"serial", "depth", "frontier", "agenda"}) {
+  for (const std::string batching : {"serial", "depth", "frontier", "agenda", "fsm"}) {
     for (const std::string memory : {"malloc", "pool", "arena"}) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
@@ -329,6 +329,38 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
     EXPECT_LT(event.at("max_rel_gradient"), 1e-5);
     EXPECT_GT(event.at("max_abs_gradient"), 0) << "a comparison with itself would be exact";
     EXPECT_EQ(event.at("examples"), 7);
+  }
+}
+
+TEST_F(Command, ALearnedBatchingPolicyIsSavedWithTheModel) {
+  const std::string data = "tree:" + Write("mixed.txt", MixedTrees());
+  const auto train = [&](const std::string& batching, const std::string& folder) {
+    const std::string metrics = File(folder + ".json");
+    Succeed({"train", "--train=" + data, "--unary=keep", "--hidden=4", "--embed=4", "--epochs=1", "--batch_size=4",
+             "--sharing=none", "--batching=" + batching, "--save=" + File(folder), "--metrics=" + metrics});
+    return Events(metrics, "batching");
+  };
+  EXPECT_EQ(train("frontier", "plain").size(), 0u);
+  const nlohmann::json learned = train("fsm", "learned").at(0);
+  EXPECT_EQ(learned.at("minibatches"), 2);
+  EXPECT_GE(learned.at("tasks"), learned.at("task_lower_bound"));
+  EXPECT_LE(learned.at("tasks"), learned.at("frontier_tasks"));
+  for (const std::string command : {"eval", "predict", "verify", "bench", "explain"}) {
+    for (const std::string folder : {"learned", "plain"}) {
+      const std::string metrics = File("used.json");
+      std::vector<std::string> words = {command,
+                                        "--data=" + data,
+                                        "--batching=fsm",
+                                        "--batch_size=4",
+                                        "--load=" + File(folder + "/best.safetensors"),
+                                        "--metrics=" + metrics};
+      if (command == "bench") words.push_back("--seconds=0.01");
+      const CommandResult result = Succeed(words);
+      const bool learns = folder == "plain";
+      EXPECT_EQ(Events(metrics, "batching").size(), learns ? 1u : 0u) << command << " " << folder;
+      EXPECT_EQ(result.err.find("batching policy learned in") != std::string::npos, learns) << command << " " << folder;
+      EXPECT_EQ(result.out.find("learned batching policy") != std::string::npos, command == "explain");
+    }
   }
 }
 

@@ -117,7 +117,7 @@ TEST_P(LayeredLstmLm, EqualsTheModelOfOneType) {
 
 INSTANTIATE_TEST_SUITE_P(Batching, LayeredLstmLm,
                          ::testing::Values(BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
-                                           BatchingPolicy::kAgenda));
+                                           BatchingPolicy::kAgenda, BatchingPolicy::kFsm));
 
 }  // namespace
 }  // namespace cavs

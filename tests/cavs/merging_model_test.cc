@@ -104,7 +104,7 @@ TEST_P(MergedModel, RunsOneProductForEachTask) {
     const auto executable = model.executable(true);
     int64_t count = 0;
     const auto type = static_cast<int32_t>(executable->signature().types.size()) - 1;
-    for (const Step& step : executable->function(false, type).phase(Phase::kRecurrent)) {
+    for (const Step& step : executable->function(false, type).phase(Phase::kRecurrent).steps) {
       const Op op = executable->forward().instructions[static_cast<size_t>(step.instruction)].op;
       count += step.kind == StepKind::kKernel && op == Op::kMatMul ? 1 : 0;
     }

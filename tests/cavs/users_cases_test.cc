@@ -297,7 +297,7 @@ TEST_P(Constants, O15InARandomGraphOf500Vertices) {
 
 INSTANTIATE_TEST_SUITE_P(Batching, Constants,
                          ::testing::Values(BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
-                                           BatchingPolicy::kAgenda));
+                                           BatchingPolicy::kAgenda, BatchingPolicy::kFsm));
 
 TEST(UsersCases, AParameterThatNoGraphTouchesIsLegal) {
   const ScratchFolder folder;

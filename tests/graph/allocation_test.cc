@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "graph/schedule.h"
 #include "graph/scheduler.h"
 #include "tests/graph/random_graphs.h"
+#include "tests/graph/random_policy.h"
 
 namespace {
 
@@ -47,7 +49,8 @@ TEST_P(Allocation, NoneOnceWarm) {
 
   GraphBatch batch;
   Schedule schedule;
-  const auto scheduler = MakeScheduler(GetParam());
+  const auto scheduler =
+      MakeScheduler(GetParam(), std::make_shared<const FsmPolicy>(testing::RandomFsmPolicy(random, 4)));
   const auto step = [&](size_t first, size_t count) {
     batch.Pack(all.subspan(first, count), std::span(examples).first(count));
     scheduler->Plan(batch, &schedule);
@@ -63,7 +66,7 @@ TEST_P(Allocation, NoneOnceWarm) {
 
 INSTANTIATE_TEST_SUITE_P(All, Allocation,
                          ::testing::Values(BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
-                                           BatchingPolicy::kAgenda),
+                                           BatchingPolicy::kAgenda, BatchingPolicy::kFsm),
                          [](const auto& param) { return std::string(BatchingPolicyName(param.param)); });
 
 }  // namespace

@@ -130,7 +130,7 @@ TEST_P(ExtremeShapes, DeepTreeAndStarInOneBatch) {
 
 INSTANTIATE_TEST_SUITE_P(All, ExtremeShapes,
                          ::testing::Values(BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
-                                           BatchingPolicy::kAgenda),
+                                           BatchingPolicy::kAgenda, BatchingPolicy::kFsm),
                          [](const auto& param) { return std::string(BatchingPolicyName(param.param)); });
 
 }  // namespace

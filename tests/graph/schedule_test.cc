@@ -30,8 +30,9 @@ class ScheduleTest : public ::testing::Test {
  protected:
   ScheduleTest() { batch_.Add(graph_, 0); }
 
-  void Append(const std::vector<int32_t>& vertices, const std::vector<int64_t>& task_begin) {
-    schedule_.Append(batch_, vertices, task_begin);
+  // The task of each of the last vertices, and how many tasks there are.
+  void Append(const std::vector<int32_t>& task_of, int64_t task_count) {
+    schedule_.Append(batch_, task_of, task_count);
   }
 
   InputGraph graph_ = Example();
@@ -40,16 +41,16 @@ class ScheduleTest : public ::testing::Test {
 };
 
 TEST_F(ScheduleTest, NumbersRowsAndEdgesInScheduleOrder) {
-  Append({1, 0, 4, 2, 3}, {0, 2, 3, 4, 5});
+  Append({0, 0, 2, 3, 1}, 4);
   EXPECT_EQ(schedule_.vertex_count(), 5);
   EXPECT_EQ(schedule_.task_count(), 4);
   EXPECT_DOUBLE_EQ(schedule_.mean_width(), 1.25);
   EXPECT_EQ(schedule_.type_count(), 4);
-  EXPECT_THAT(schedule_.vertex_of_row(0), ElementsAre(1, 0));
+  EXPECT_THAT(schedule_.vertex_of_row(0), ElementsAre(0, 1));
   EXPECT_THAT(schedule_.vertex_of_row(1), ElementsAre(2, 3));
   EXPECT_THAT(schedule_.vertex_of_row(2), IsEmpty());
   EXPECT_THAT(schedule_.vertex_of_row(3), ElementsAre(4));
-  EXPECT_THAT(schedule_.row_of_vertex(), ElementsAre(1, 0, 0, 1, 0));
+  EXPECT_THAT(schedule_.row_of_vertex(), ElementsAre(0, 1, 0, 1, 0));
   EXPECT_THAT(schedule_.edge_begin(0), ElementsAre(0, 0, 0));
   EXPECT_THAT(schedule_.edge_begin(1), ElementsAre(0, 1, 4));
   EXPECT_THAT(schedule_.edge_child(1), ElementsAre(1, 0, kNone, 2));
@@ -63,7 +64,7 @@ TEST_F(ScheduleTest, NumbersRowsAndEdgesInScheduleOrder) {
 }
 
 TEST_F(ScheduleTest, AnswersNoRowsForAbsentTypes) {
-  Append({0}, {0, 1});
+  Append({0, kNone, kNone, kNone, kNone}, 1);
   for (const int32_t type : {-1, 1, 2, 100}) {
     EXPECT_EQ(schedule_.rows(type), 0);
     EXPECT_EQ(schedule_.edges(type), 0);
@@ -75,7 +76,7 @@ TEST_F(ScheduleTest, AnswersNoRowsForAbsentTypes) {
 }
 
 TEST_F(ScheduleTest, ReversedWalksTheTasksBackwards) {
-  Append({0, 1, 2, 3}, {0, 2, 3, 4});
+  Append({0, 0, 1, 2, kNone}, 3);
   std::vector<int64_t> first_rows;
   for (const Task& task : schedule_.Reversed()) first_rows.push_back(int64_t{10} * task.type + task.first_row);
   EXPECT_THAT(first_rows, ElementsAre(11, 10, 0));
@@ -83,10 +84,10 @@ TEST_F(ScheduleTest, ReversedWalksTheTasksBackwards) {
 }
 
 TEST_F(ScheduleTest, SegmentsKeepTheRowsBefore) {
-  Append({1, 2}, {0, 1, 2});
+  Append({kNone, 0, 1, kNone, kNone}, 2);
   EXPECT_THAT(schedule_.row_of_vertex(), ElementsAre(kNone, 0, 0, kNone, kNone));
-  Append({}, {0});
-  Append({0, 3}, {0, 1, 2});
+  Append({kNone, kNone}, 0);
+  Append({0, kNone, kNone, 1, kNone}, 2);
   EXPECT_THAT(schedule_.row_of_vertex(), ElementsAre(1, 0, 0, 1, kNone));
   EXPECT_EQ(schedule_.vertex_count(), 4);
   ASSERT_EQ(schedule_.segments().size(), 2u) << "an empty segment is not recorded";
@@ -99,21 +100,29 @@ TEST_F(ScheduleTest, SegmentsKeepTheRowsBefore) {
 }
 
 TEST_F(ScheduleTest, RefusesWhatIsNoOrder) {
-  EXPECT_THROW(Append({2}, {0, 1}), std::logic_error) << "child not scheduled";
+  constexpr int32_t kNo = kNone;
+  EXPECT_THROW(Append({0, kNo, kNo}, 1), std::logic_error) << "child not scheduled";
   schedule_.Clear();
-  EXPECT_THROW(Append({1, 2, 0, 3}, {0, 1, 2, 3, 3}), std::logic_error) << "offsets do not cover the vertices";
+  EXPECT_THROW(Append({0, 0, 1, 2, 3}, 3), std::logic_error) << "no such task";
   schedule_.Clear();
-  EXPECT_THROW(Append({0, 1}, {0, 1, 1, 2}), std::logic_error) << "empty task";
+  EXPECT_THROW(Append({0, -2, kNo, kNo, kNo}, 1), std::logic_error) << "no such task";
   schedule_.Clear();
-  EXPECT_THROW(Append({0, 4}, {0, 2}), std::logic_error) << "two types in one task";
+  EXPECT_THROW(Append({0, 0, 0, 0, 0, 0}, 1), std::logic_error) << "more than the batch has";
   schedule_.Clear();
-  EXPECT_THROW(Append({0, 1, 0}, {0, 2, 3}), std::logic_error) << "twice";
+  EXPECT_THROW(Append({0, 2, kNo, kNo, kNo}, 3), std::logic_error) << "empty task";
   schedule_.Clear();
-  EXPECT_THROW(Append({0, 1, 2, 3}, {0, 2, 4}), std::logic_error) << "child in the same task";
+  EXPECT_THROW(Append({0, kNo, kNo, kNo, 0}, 1), std::logic_error) << "two types in one task";
+  schedule_.Clear();
+  Append({0, kNo, kNo, kNo, kNo}, 1);
+  EXPECT_THROW(Append({0, 0, kNo, kNo, kNo}, 1), std::logic_error) << "twice";
+  schedule_.Clear();
+  EXPECT_THROW(Append({0, 0, 1, 1, kNo}, 2), std::logic_error) << "child in the same task";
+  schedule_.Clear();
+  EXPECT_THROW(Append({0, 0, 2, 1, kNo}, 3), std::logic_error) << "child in a later task";
 }
 
 TEST_F(ScheduleTest, ReportsTheLowerBound) {
-  Append({0, 1, 2, 3, 4}, {0, 2, 3, 4, 5});
+  Append({0, 0, 1, 2, 3}, 4);
   const ScheduleReport report = Report(batch_, schedule_);
   EXPECT_EQ(report.vertices, 5);
   EXPECT_EQ(report.edges, 4);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -12,12 +13,13 @@
 #include <vector>
 
 #include "tests/graph/random_graphs.h"
+#include "tests/graph/random_policy.h"
 
 namespace cavs {
 namespace {
 
 constexpr BatchingPolicy kPolicies[] = {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
-                                        BatchingPolicy::kAgenda};
+                                        BatchingPolicy::kAgenda, BatchingPolicy::kFsm};
 
 std::vector<InputGraph> RandomGraphs(uint64_t seed, int64_t max_graphs = 6,
                                      const testing::RandomGraphOptions& options = {}) {
@@ -25,9 +27,15 @@ std::vector<InputGraph> RandomGraphs(uint64_t seed, int64_t max_graphs = 6,
   return testing::RandomGraphs(random, 1 + random.Below(max_graphs), options);
 }
 
+// The table of kFsm: always the same one, with rules for some of the states of eight types.
+std::shared_ptr<const FsmPolicy> Table() {
+  CounterRandom random(8);
+  return std::make_shared<const FsmPolicy>(testing::RandomFsmPolicy(random, 8));
+}
+
 Schedule PlanWith(BatchingPolicy policy, const GraphBatch& batch) {
   Schedule schedule;
-  MakeScheduler(policy)->Plan(batch, &schedule);
+  MakeScheduler(policy, Table())->Plan(batch, &schedule);
   return schedule;
 }
 
@@ -144,7 +152,7 @@ TEST(BatchingPolicy, NamesAreParsed) {
     ParseBatchingPolicy("fold");
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "[batching] expected one of serial, depth, frontier, agenda, got 'fold'");
+    EXPECT_STREQ(error.what(), "[batching] expected one of serial, depth, frontier, agenda, fsm, got 'fold'");
   }
 }
 
@@ -170,7 +178,7 @@ TEST_P(EveryPolicy, PlansRandomBatches) {
 }
 
 TEST_P(EveryPolicy, ReusedSchedulesCarryNothingOver) {
-  const auto scheduler = MakeScheduler(GetParam());
+  const auto scheduler = MakeScheduler(GetParam(), Table());
   Schedule reused;
   for (uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE(seed);
@@ -188,7 +196,7 @@ TEST_P(EveryPolicy, ReusedSchedulesCarryNothingOver) {
 }
 
 TEST_P(EveryPolicy, ExtendingKeepsRows) {
-  const auto scheduler = MakeScheduler(GetParam());
+  const auto scheduler = MakeScheduler(GetParam(), Table());
   for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     const auto graphs = RandomGraphs(seed, 5), more = RandomGraphs(seed + 1000, 5, {.types = 6});
@@ -213,6 +221,35 @@ TEST_P(EveryPolicy, ExtendingKeepsRows) {
     EXPECT_EQ(schedule.segments()[1].task_count, alone.task_count());
     scheduler->Extend(batch, &schedule);
     EXPECT_EQ(schedule.segments().size(), 2u) << "nothing new, no segment";
+  }
+}
+
+// The rows of a task in one shard after another make up the task, and no shard changes them.
+TEST_P(EveryPolicy, TasksAreCutIntoPartsOfShards) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto graphs = RandomGraphs(seed, 9, {.shuffle_ids = seed % 2 == 0});
+    GraphBatch batch = testing::PackAll(graphs);
+    const Schedule whole = PlanWith(GetParam(), batch);
+    batch.Shard(3);
+    const Schedule schedule = PlanWith(GetParam(), batch);
+    EXPECT_EQ(schedule.shard_count(), std::min<int64_t>(3, batch.graph_count()));
+    EXPECT_THAT(schedule.row_of_vertex(), ::testing::ElementsAreArray(whole.row_of_vertex()));
+    for (int64_t t = 0; t < schedule.task_count(); ++t) {
+      const Task& task = schedule.tasks()[static_cast<size_t>(t)];
+      int64_t row = task.first_row, edge = task.first_edge;
+      for (int32_t shard = 0; shard < schedule.shard_count(); ++shard) {
+        const Task part = schedule.Part(t, shard);
+        EXPECT_EQ(part.type, task.type);
+        EXPECT_EQ(part.first_row, row);
+        EXPECT_EQ(part.first_edge, edge);
+        for (const int32_t v : TaskVertices(schedule, part)) EXPECT_EQ(batch.shard_of(v), shard);
+        row += part.count;
+        edge += part.edge_count;
+      }
+      EXPECT_EQ(row, task.first_row + task.count);
+      EXPECT_EQ(edge, task.first_edge + task.edge_count);
+    }
   }
 }
 

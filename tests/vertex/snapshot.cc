@@ -10,6 +10,7 @@
 
 #include "backprop/differentiate.h"
 #include "memory/device.h"
+#include "tests/graph/random_policy.h"
 
 namespace cavs {
 namespace {
@@ -66,6 +67,13 @@ double TensorDifference(const NamedTensor& reference, const NamedTensor& result,
     difference = std::max(difference, std::abs(reference.values[i] - result.values[i]));
   }
   return difference == 0 ? 0 : difference / std::max(LargestValue(reference), floor);
+}
+
+// A table for BatchingPolicy::kFsm, which may say what it likes.
+std::shared_ptr<const FsmPolicy> RandomTable(const Program& f) {
+  CounterRandom random(f.instructions.size());
+  const auto types = static_cast<int32_t>(f.signature->types.size());
+  return std::make_shared<const FsmPolicy>(testing::RandomFsmPolicy(random, types));
 }
 
 }  // namespace
@@ -125,8 +133,8 @@ std::vector<PassOptions> AllPassOptions() {
 
 std::vector<RunPolicy> AllRunPolicies() {
   std::vector<RunPolicy> all;
-  for (const BatchingPolicy batching :
-       {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier, BatchingPolicy::kAgenda}) {
+  for (const BatchingPolicy batching : {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
+                                        BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
     for (const PoolPolicy memory : kPoolPolicies) {
       for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
     }
@@ -139,7 +147,7 @@ Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStor
       parameters_(parameters),
       threads_(policy.threads),
       pool_(MakePool(policy.memory, MakeDevice(DeviceKind::kCpu))),
-      scheduler_(MakeScheduler(policy.batching)),
+      scheduler_(MakeScheduler(policy.batching, RandomTable(executable_->forward()))),
       sharing_(policy.sharing),
       sharer_(policy.sharing, executable_->inputs()),
       executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),

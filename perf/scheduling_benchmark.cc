@@ -1,0 +1,225 @@
+// Cost of packing and planning a minibatch, by policy, shape of the graphs and size: vertices/s, seconds per vertex,
+// and tasks beside the fewest that are possible.
+//
+// Minibatches grow by the number of their graphs, as a larger --batch_size makes them grow. Buffers are warm. The table
+// of the fsm policy was learned from other graphs of the shape.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cavs/base/random.h"
+#include "graph/fsm_learner.h"
+#include "graph/graph_batch.h"
+#include "graph/schedule.h"
+#include "graph/scheduler.h"
+
+namespace cavs {
+namespace {
+
+constexpr int64_t kSizes[] = {1'000, 10'000, 100'000, 1'000'000};
+// More graphs than these repeat them: what planning reads is laid out anew by packing.
+constexpr int64_t kDistinctVertices = 1'000'000;
+
+// A sentence: one type, each vertex the child of the next.
+InputGraph Chain(InputGraphBuilder& builder, CounterRandom& random) {
+  const int64_t length = 5 + random.Below(36);
+  for (int64_t i = 0; i < length; ++i) builder.AddVertex(0, {i == 0 ? kNone : static_cast<int32_t>(i - 1)});
+  return builder.Build();
+}
+
+// Joins neighbours, chosen by `pick(row size)`, until one vertex is left: leaves have type 0, the others type 1.
+template <typename Pick>
+InputGraph JoinLeaves(InputGraphBuilder& builder, int64_t leaves, Pick pick) {
+  std::vector<int32_t> row;
+  for (int64_t i = 0; i < leaves; ++i) row.push_back(builder.AddVertex(0));
+  while (row.size() > 1) {
+    const auto left = row.begin() + pick(std::ssize(row));
+    *left = builder.AddVertex(1, {*left, *(left + 1)});
+    row.erase(left + 1);
+  }
+  return builder.Build();
+}
+
+// The binarised parse of a sentence, at random.
+InputGraph RandomTree(InputGraphBuilder& builder, CounterRandom& random) {
+  return JoinLeaves(builder, 5 + random.Below(31), [&](int64_t row) { return random.Below(row - 1); });
+}
+
+InputGraph CompleteTree(InputGraphBuilder& builder, CounterRandom&) {
+  constexpr int64_t kLeaves = 256;
+  int64_t next = 0;
+  return JoinLeaves(builder, kLeaves, [&](int64_t row) {
+    next = next + 1 < row ? next : 0;
+    return next++;
+  });
+}
+
+// Four types; up to three children each, a few of them missing, from the last twenty vertices.
+InputGraph RandomDag(InputGraphBuilder& builder, CounterRandom& random) {
+  const int64_t vertices = 20 + random.Below(41);
+  std::vector<int32_t> children;
+  for (int64_t v = 0; v < vertices; ++v) {
+    children.clear();
+    for (int64_t slots = random.Below(4); slots > 0; --slots) {
+      const int64_t back = 1 + random.Below(20);
+      children.push_back(back > v ? kNone : static_cast<int32_t>(v - back));
+    }
+    builder.AddVertex(static_cast<int32_t>(random.Below(4)), children);
+  }
+  return builder.Build();
+}
+
+// Every token's layers, each a type of its own: a grid of three rows.
+InputGraph Layers(InputGraphBuilder& builder, CounterRandom& random) {
+  constexpr int32_t kLayers = 3;
+  const auto length = static_cast<int32_t>(5 + random.Below(36));
+  for (int32_t t = 0; t < length; ++t) {
+    for (int32_t layer = 0; layer < kLayers; ++layer) {
+      const int32_t before = t == 0 ? kNone : (t - 1) * kLayers + layer;
+      if (layer == 0) {
+        builder.AddVertex(layer, {before});
+      } else {
+        builder.AddVertex(layer, {before, t * kLayers + layer - 1});
+      }
+    }
+  }
+  return builder.Build();
+}
+
+// A random binary tree whose inner vertices have one of three types: expressions of three operators.
+InputGraph TypedTree(InputGraphBuilder& builder, CounterRandom& random) {
+  std::vector<int32_t> row;
+  for (int64_t leaves = 5 + random.Below(31); leaves > 0; --leaves) row.push_back(builder.AddVertex(0));
+  while (row.size() > 1) {
+    const auto left = row.begin() + random.Below(std::ssize(row) - 1);
+    *left = builder.AddVertex(static_cast<int32_t>(1 + random.Below(3)), {*left, *(left + 1)});
+    row.erase(left + 1);
+  }
+  return builder.Build();
+}
+
+// A sentence read in both directions, with a tag for each token: types 0 and 1, and 2 above both.
+InputGraph Tagger(InputGraphBuilder& builder, CounterRandom& random) {
+  const auto length = static_cast<int32_t>(5 + random.Below(36));
+  for (int32_t t = 0; t < length; ++t) builder.AddVertex(0, {t == 0 ? kNone : t - 1});
+  for (int32_t t = 0; t < length; ++t) builder.AddVertex(1, {t + 1 == length ? kNone : length + t + 1});
+  for (int32_t t = 0; t < length; ++t) builder.AddVertex(2, {t, length + t});
+  return builder.Build();
+}
+
+// A chain of characters (type 0), words (type 1) that span two to four of them and feed the next, and a tag (type 2)
+// for each character.
+InputGraph Lattice(InputGraphBuilder& builder, CounterRandom& random) {
+  std::vector<int32_t> chain;
+  int32_t word = kNone;
+  for (int64_t length = 10 + random.Below(41); length > 0; --length) {
+    chain.push_back(builder.AddVertex(0, {chain.empty() ? kNone : chain.back(), word}));
+    word = kNone;
+    builder.AddVertex(2, {chain.back()});
+    const int64_t span = 2 + random.Below(3);
+    if (random.Below(2) == 0 && span <= std::ssize(chain)) word = builder.AddVertex(1, {*(chain.end() - span)});
+  }
+  return builder.Build();
+}
+
+using MakeGraph = InputGraph (*)(InputGraphBuilder&, CounterRandom&);
+
+// Graphs of one shape with `vertices` vertices in all, or a few more.
+class Minibatch {
+ public:
+  Minibatch(MakeGraph make, int64_t vertices, uint64_t seed) {
+    InputGraphBuilder builder(MakeColumns({}));
+    CounterRandom random(seed);
+    int64_t count = 0;
+    while (count < std::min(vertices, kDistinctVertices)) {
+      graphs_.push_back(make(builder, random));
+      count += graphs_.back().vertex_count();
+    }
+    for (const InputGraph& graph : graphs_) pointers_.push_back(&graph);
+    examples_.resize(pointers_.size());
+  }
+
+  void Pack(GraphBatch* batch) const { batch->Pack(pointers_, examples_); }
+
+ private:
+  std::vector<InputGraph> graphs_;
+  std::vector<const InputGraph*> pointers_;
+  std::vector<int64_t> examples_;
+};
+
+void CountVertices(benchmark::State& state, const GraphBatch& batch) {
+  const auto vertices = static_cast<double>(batch.vertex_count()) * static_cast<double>(state.iterations());
+  state.counters["vertices/s"] = benchmark::Counter(vertices, benchmark::Counter::kIsRate);
+  state.counters["s/vertex"] = benchmark::Counter(vertices, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+void TimePack(benchmark::State& state, MakeGraph make) {
+  const Minibatch minibatch(make, state.range(0), 0);
+  GraphBatch batch;
+  minibatch.Pack(&batch);
+  for (auto _ : state) minibatch.Pack(&batch);
+  CountVertices(state, batch);
+}
+
+std::shared_ptr<const FsmPolicy> LearnTable(MakeGraph make, int64_t vertices) {
+  constexpr uint64_t kMinibatches = 8;
+  constexpr int64_t kMostVertices = 10'000;
+  std::vector<Minibatch> minibatches;
+  std::vector<GraphBatch> sample(kMinibatches);
+  for (uint64_t i = 0; i < kMinibatches; ++i) {
+    minibatches.emplace_back(make, std::min(vertices, kMostVertices), i + 1);
+    minibatches.back().Pack(&sample[i]);
+  }
+  return std::make_shared<const FsmPolicy>(LearnFsmPolicy(sample).policy);
+}
+
+void TimePlan(benchmark::State& state, MakeGraph make, BatchingPolicy policy) {
+  const Minibatch minibatch(make, state.range(0), 0);
+  GraphBatch batch;
+  minibatch.Pack(&batch);
+  Schedule schedule;
+  const auto scheduler =
+      MakeScheduler(policy, policy == BatchingPolicy::kFsm ? LearnTable(make, state.range(0)) : nullptr);
+  scheduler->Plan(batch, &schedule);
+  for (auto _ : state) scheduler->Plan(batch, &schedule);
+  CountVertices(state, batch);
+  state.counters["tasks"] = static_cast<double>(schedule.task_count());
+  state.counters["lower_bound"] = static_cast<double>(Report(batch, schedule).task_lower_bound);
+}
+
+void RegisterAll() {
+  const std::pair<const char*, MakeGraph> shapes[] = {
+      {"chains", Chain},  {"complete_trees", CompleteTree}, {"random_trees", RandomTree}, {"random_dags", RandomDag},
+      {"layers", Layers}, {"typed_trees", TypedTree},       {"taggers", Tagger},          {"lattices", Lattice}};
+  const auto sizes = [](benchmark::internal::Benchmark* b) {
+    for (const int64_t size : kSizes) b->Arg(size);
+    b->Unit(benchmark::kMicrosecond);
+  };
+  for (const auto& shape : shapes) {
+    sizes(benchmark::RegisterBenchmark(fmt::format("pack/{}", shape.first).c_str(), TimePack, shape.second));
+    for (const BatchingPolicy policy : {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier,
+                                        BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
+      const std::string name = fmt::format("plan/{}/{}", BatchingPolicyName(policy), shape.first);
+      sizes(benchmark::RegisterBenchmark(name.c_str(), TimePlan, shape.second, policy));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cavs
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  cavs::RegisterAll();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
