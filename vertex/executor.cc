@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "cavs/base/error.h"
+#include "cavs/base/stop_watch.h"
 #include "vertex/executable.h"
 #include "vertex/kernel_runner.h"
 #include "vertex/kernels/rows.h"
 #include "vertex/placement.h"
+#include "vertex/run_recorder.h"
 
 namespace cavs {
 namespace {
@@ -43,7 +45,8 @@ struct Executor::Impl {
         pool(m),
         threads(t),
         placement(executable.get()),
-        runner(executable.get(), p, t) {
+        runner(executable.get(), p, t),
+        recorder(executable.get(), &runner) {
     buffers.resize(executable->buffers().size());
     for (const bool backward : {false, true}) {
       for (size_t type = 0; type < executable->signature().types.size(); ++type) {
@@ -56,6 +59,16 @@ struct Executor::Impl {
       }
       heads[backward ? 1 : 0] = Wrap(executable->head(backward));
     }
+    NumberSteps();
+  }
+
+  void NumberSteps() {
+    std::vector<const Step*> steps;
+    ForEachStep([&](BoundStep& bound) {
+      bound.number = static_cast<int32_t>(steps.size());
+      steps.push_back(bound.step);
+    });
+    recorder.set_steps(std::move(steps));
   }
 
   Steps Wrap(const std::vector<Step>& steps) const {
@@ -102,6 +115,7 @@ struct Executor::Impl {
 
   void RunAll(bool backward) {
     double mark = Now();
+    recorder.BeginPhases();
     const auto lap = [&](Phase phase) {
       const double now = Now();
       double& slot = backward                     ? times.backward
@@ -110,17 +124,13 @@ struct Executor::Impl {
                                                   : times.deferred;
       slot += now - mark;
       mark = now;
+      recorder.EndPhase(PhaseName(phase));
     };
     Walk(
         backward,
         [&](Steps& steps, const RowRange& range) {
-          for (BoundStep& step : steps) {
-            if (profiling) {
-              runner.RunTimed(step, range);
-            } else {
-              runner.Run(step, range);
-            }
-          }
+          if (recorder.active()) return recorder.Run(steps, range);
+          for (const BoundStep& step : steps) runner.Run(step, range);
         },
         lap);
   }
@@ -210,12 +220,16 @@ struct Executor::Impl {
   }
 
   void MergeLookups(Gradients* gradients) {
+    const TraceScope scope(recorder.log(), TraceLevel::kPhase, "merge lookup gradients");
     for (const LookupGradient& lookup : executable->lookup_gradients()) {
       const std::vector<int32_t>& ids = placement.index(lookup.ids);
       if (ids.empty()) continue;
       const int64_t width = parameters->declaration(lookup.parameter).shape.columns();
+      const StopWatch watch;
       cpu::MergeSparseRows(ids.data(), Resolve(lookup.rows, lookup.space), std::ssize(ids), width, *threads, &merged);
       gradients->AddSparse(lookup.parameter, merged);
+      const int64_t moved = (std::ssize(ids) + std::ssize(merged.ids)) * width;
+      recorder.BookMerge(std::ssize(ids), moved * static_cast<int64_t>(sizeof(float)), watch.Seconds());
     }
   }
 
@@ -255,6 +269,7 @@ struct Executor::Impl {
   ThreadPool* threads;
   Placement placement;
   KernelRunner runner;
+  RunRecorder recorder;
   std::vector<Function> functions[2];
   Steps heads[2];
   std::vector<BoundBuffer> buffers;
@@ -262,7 +277,6 @@ struct Executor::Impl {
   const GraphBatch* batch = nullptr;
   const Schedule* schedule = nullptr;
   float loss_scale = 1.0f;
-  bool profiling = false;
   RunTimes times;
   SparseRows merged;
   std::vector<std::vector<float>> head_copies;
@@ -293,13 +307,17 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
   x.times = {};
   x.runner.counters() = {};
   x.loss_scale = options.loss_scale;
+  const TraceScope scope(x.recorder.log(), TraceLevel::kPart, "forward");
   const double start = Now();
-  x.placement.Plan(batch, schedule, options, shared);
-  x.AllocateBuffers(false);
-  x.batch = &batch;
-  x.schedule = &schedule;
-  x.BindSteps(false);
-  x.runner.Begin(&x.placement, &schedule, options);
+  {
+    const TraceScope placing(x.recorder.log(), TraceLevel::kPhase, "place");
+    x.placement.Plan(batch, schedule, options, shared);
+    x.AllocateBuffers(false);
+    x.batch = &batch;
+    x.schedule = &schedule;
+    x.BindSteps(false);
+    x.runner.Begin(&x.placement, &schedule, options);
+  }
   x.times.pack = Now() - start;
   x.RunAll(false);
 }
@@ -307,6 +325,7 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
 void Executor::Backward(Gradients* gradients) {
   Impl& x = *impl_;
   CAVS_CHECK(x.executable->has_backward() && x.schedule != nullptr, "Backward needs dF and a Forward before");
+  const TraceScope scope(x.recorder.log(), TraceLevel::kPart, "backward");
   const double start = Now();
   x.AllocateBuffers(true);
   x.BindSteps(true);
@@ -386,21 +405,38 @@ std::vector<TensorBytes> Executor::tensors() const {
   return result;
 }
 
-void Executor::Profile(bool on) {
-  impl_->profiling = on;
-  impl_->ForEachStep([](BoundStep& step) {
-    step.calls = 0;
-    step.rows = 0;
-    step.seconds = 0;
-  });
-}
+void Executor::Profile(bool on) { impl_->recorder.Profile(on); }
+
+void Executor::Trace(TraceLog* log) { impl_->recorder.Trace(log); }
 
 std::vector<StepProfile> Executor::profile() const {
+  const Executable& executable = *impl_->executable;
   std::vector<StepProfile> result;
-  impl_->ForEachStep([&](const BoundStep& step) {
-    result.push_back(
-        {ToString(*impl_->executable, *step.step), step.step->backward, step.calls, step.rows, step.seconds});
+  const auto add = [&](StepProfile profile, const StepTotals& totals) {
+    profile.calls = totals.calls;
+    profile.rows = totals.rows;
+    profile.bytes = totals.bytes;
+    profile.flops = totals.flops;
+    profile.seconds = totals.seconds;
+    result.push_back(std::move(profile));
+  };
+  impl_->ForEachStep([&](const BoundStep& bound) {
+    const Step& step = *bound.step;
+    const bool head = step.space.kind == Space::kHead;
+    add({.step = ToString(executable, step),
+         .operation = std::string(OperationName(executable, step)),
+         .function = head ? "head" : executable.forward().type_name(step.space.type),
+         .phase = head ? Phase::kDeferred : bound.instruction->phase,
+         .backward = step.backward},
+        impl_->recorder.totals(bound.number));
   });
+  if (executable.lookup_gradients().empty()) return result;
+  add({.step = "merge of equal rows",
+       .operation = "merge",
+       .function = "lookups",
+       .phase = Phase::kDeferred,
+       .backward = true},
+      impl_->recorder.merges());
   return result;
 }
 

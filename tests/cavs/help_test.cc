@@ -50,6 +50,12 @@ TEST(Help, GivesTheDefaultOfASubCommand) {
   EXPECT_THAT(HelpText(FindSubCommand("verify")), HasSubstr("0: all; default 32]"));
   EXPECT_THAT(HelpText(FindSubCommand("train")), HasSubstr("0: all; default 0]"));
   EXPECT_THAT(HelpText(nullptr), HasSubstr("0: all; default 0, of verify 32]"));
+  EXPECT_THAT(HelpText(FindSubCommand("ablate")), HasSubstr("[default 1e-4, with --precision=bf16 3e-2]"));
+}
+
+TEST(Help, TellsWhatTakesAList) {
+  EXPECT_THAT(HelpText(FindSubCommand("ablate")), HasSubstr("[malloc, pool, arena; takes a list; default arena]"));
+  EXPECT_THAT(HelpText(FindSubCommand("train")), Not(HasSubstr("takes a list")));
 }
 
 TEST(Help, FitsIntoAHundredColumns) {
