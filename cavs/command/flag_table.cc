@@ -50,7 +50,7 @@ constexpr std::array kSubCommands = std::to_array<SubCommandSpec>({
      "ablate",
      "the same training steps under many policies, in turns in one process: times, memory, and whether the losses "
      "agree; every policy takes a list, --threads=1,2, and without any list each is tried against the default",
-     "cavs ablate --data=sst:train.txt --batching=frontier,depth --fusion=true,false --svg=ablation.svg",
+     "cavs ablate --data=sst:train.txt --batching=frontier,depth --threads=1,2 --svg=a.svg",
      {"data"}},
 });
 
