@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -86,6 +87,23 @@ void AtomicFile::Close() noexcept {
 
 void AtomicFile::Fail(std::string_view expected) const {
   throw FileError(path_, fmt::format("{}, got: {}", expected, ErrorText(errno)));
+}
+
+void WriteFile(const std::string& path, std::string_view text) {
+  AtomicFile file(path);
+  file.Write(std::as_bytes(std::span(text)));
+  file.Commit();
+}
+
+bool BeginsWith(const std::string& path, std::string_view begin) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  if (std::filesystem::file_size(path, ignored) == 0) return true;
+  std::string first(begin.size(), ' ');
+  std::ifstream file(path, std::ios::binary);
+  file.read(first.data(), std::ssize(first));
+  first.resize(static_cast<size_t>(file.gcount()));
+  return !first.empty() && begin.starts_with(first);
 }
 
 void EnsureWritableFolder(const std::string& path) {

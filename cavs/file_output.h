@@ -46,6 +46,13 @@ class AtomicFile {
   bool committed_ = false;
 };
 
+// Writes the whole file through an AtomicFile. Throws FileError.
+void WriteFile(const std::string& path, std::string_view text);
+
+// Whether the regular file at `path` may give way to one that begins with `begin`: it is empty, or begins so as far as
+// it goes. False for a file that cannot be read, and where there is none.
+bool BeginsWith(const std::string& path, std::string_view begin);
+
 // Creates the folder (and its parents) if there is none, and proves by a file that it removes again that files can be
 // written there. Throws FileError otherwise.
 void EnsureWritableFolder(const std::string& path);

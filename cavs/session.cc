@@ -92,16 +92,21 @@ int32_t Session::Shards() const {
 
 void Session::Plan(std::span<const Example> examples, bool training) {
   const StopWatch watch;
-  batch_.Clear();
-  for (const Example& example : examples) batch_.Add(*example.graph, example.number);
-  const bool draws = training && model_->executable(training)->draws();
-  const bool shares = options_.sharing != SharingPolicy::kOff && !draws;
-  batch_.Shard(Shards());
-  merged_ = shares ? sharer_.Merge(batch_, &shared_batch_) : std::span<const int32_t>();
-  scheduler_->Plan(scheduled(), &schedule_);
+  {
+    TraceScope scope(trace_, TraceLevel::kPart, "plan");
+    batch_.Clear();
+    for (const Example& example : examples) batch_.Add(*example.graph, example.number);
+    const bool draws = training && model_->executable(training)->draws();
+    const bool shares = options_.sharing != SharingPolicy::kOff && !draws;
+    batch_.Shard(Shards());
+    merged_ = shares ? sharer_.Merge(batch_, &shared_batch_) : std::span<const int32_t>();
+    scheduler_->Plan(scheduled(), &schedule_);
+    scope.set_rows(batch_.vertex_count());
+  }
   report_ = {};
   report_.schedule_seconds = watch.Seconds();
   if (batch_.vertex_count() < kRowsWorthPacking) return;
+  const TraceScope scope(trace_, TraceLevel::kPart, "pack parameters");
   const StopWatch packing;
   model_->PackProducts();
   report_.prepare_seconds = packing.Seconds();
@@ -158,6 +163,7 @@ const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_
 
 StepResult Session::Step(Optimizer& optimizer) {
   CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  const TraceScope scope(trace_, TraceLevel::kPart, "optimizer");
   const StepResult result = optimizer.Step(trained_->parameters(), *gradients_);
   DropGradients();
   ++step_;
@@ -174,6 +180,11 @@ NonFinite Session::FindNonFinite() {
   RunOptions options = last_run_;
   options.backward = false;
   return unfused.FindNonFinite(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
+}
+
+void Session::Trace(TraceLog* log) {
+  trace_ = log;
+  executor_->Trace(log);
 }
 
 void Session::DropGradients() { gradients_->Clear(); }

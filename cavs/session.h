@@ -14,6 +14,7 @@
 
 #include "backprop/optimizer.h"
 #include "cavs/base/thread_pool.h"
+#include "cavs/base/trace_log.h"
 #include "cavs/model.h"
 #include "graph/scheduler.h"
 #include "graph/sharing.h"
@@ -109,6 +110,9 @@ class Session {
   int64_t step() const { return step_; }
   void set_step(int64_t step) { step_ = step; }
 
+  // Draws every call from now on into `log`, which must outlive the tracing; null stops.
+  void Trace(TraceLog* log);
+
   Executor& executor() { return *executor_; }
   const GraphBatch& batch() const { return batch_; }
   // Of the vertices that F ran over: those of scheduled().
@@ -143,6 +147,7 @@ class Session {
   RunOptions last_run_;
   std::vector<Example> numbered_;
   int64_t step_ = 0;
+  TraceLog* trace_ = nullptr;
 };
 
 }  // namespace cavs

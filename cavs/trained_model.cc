@@ -163,20 +163,24 @@ CorpusOptions ReadingOptions(const ModelConfig& config) {
 
 TrainedModel TrainedModel::Create(const ModelConfig& config, Vocabulary vocabulary, const PassOptions& passes,
                                   Precision precision) {
-  const ReadyModel& ready = FindFor(config);
-  TrainedModel result{config, std::move(vocabulary),
-                      std::make_unique<Model>(ModelOptions{config.seed, passes, precision})};
-  const bool words_are_classes = Describe(ready.task).words_are_classes;
+  TrainedModel result{config, std::move(vocabulary), nullptr};
+  const bool words_are_classes = Describe(FindFor(config).task).words_are_classes;
   if (words_are_classes) result.config.label_names = result.vocabulary.words();
+  result.model = result.Recompiled(passes, precision);
+  result.model->metadata() = ToMetadata(result.config, result.vocabulary);
+  return result;
+}
+
+std::unique_ptr<Model> TrainedModel::Recompiled(const PassOptions& passes, Precision precision) const {
+  auto result = std::make_unique<Model>(ModelOptions{config.seed, passes, precision});
   ModelSizes sizes;
-  sizes.vocabulary = result.vocabulary.size();
-  sizes.classes = result.config.classes();
+  sizes.vocabulary = vocabulary.size();
+  sizes.classes = config.classes();
   sizes.embed = config.embed;
   sizes.hidden = config.hidden;
   sizes.layers = config.layers;
   sizes.dropout = config.dropout;
-  ready.declare(*result.model, sizes);
-  result.model->metadata() = ToMetadata(result.config, result.vocabulary);
+  FindFor(config).declare(*result, sizes);
   return result;
 }
 

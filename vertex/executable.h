@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/sharing.h"
@@ -196,6 +197,9 @@ inline bool IsOwned(const Buffer& buffer) {
 
 // What `explain` and errors call a buffer: "%12", "h", "d h", "leaf.W".
 std::string BufferName(const Executable& executable, const Buffer& buffer);
+
+// What a step runs: "matmul", "fused", "copy".
+std::string_view OperationName(const Executable& executable, const Step& step);
 
 // One step: what it runs, its operands and results.
 std::string ToString(const Executable& executable, const Step& step);

@@ -5,11 +5,6 @@
 namespace cavs {
 namespace {
 
-std::string_view OpNameOf(const Executable& executable, const Step& step) {
-  const Program& program = step.backward ? executable.backward() : executable.forward();
-  return OpName(program.instructions[static_cast<size_t>(step.instruction)].op);
-}
-
 // A state and what is pushed may share a name.
 std::string ChannelText(const ChannelDeclaration& channel) {
   return channel.kind == ChannelKind::kPush ? "pushed " + channel.name : channel.name;
@@ -67,22 +62,17 @@ std::string BufferName(const Executable& executable, const Buffer& buffer) {
   return "";
 }
 
+std::string_view OperationName(const Executable& executable, const Step& step) {
+  if (step.kind == StepKind::kGroup) return "fused";
+  if (step.kind == StepKind::kCopy) return "copy";
+  if (step.kind == StepKind::kCollect) return "collect";
+  const Program& program = step.backward ? executable.backward() : executable.forward();
+  return OpName(program.instructions[static_cast<size_t>(step.instruction)].op);
+}
+
 std::string ToString(const Executable& executable, const Step& step) {
-  std::string text;
-  switch (step.kind) {
-    case StepKind::kGroup:
-      text = fmt::format("fused x{}", step.group.steps.size());
-      break;
-    case StepKind::kCopy:
-      text = "copy";
-      break;
-    case StepKind::kCollect:
-      text = "collect";
-      break;
-    case StepKind::kKernel:
-      text = OpNameOf(executable, step);
-      break;
-  }
+  std::string text(OperationName(executable, step));
+  if (step.kind == StepKind::kGroup) text += fmt::format(" x{}", step.group.steps.size());
   std::string operands[2];
   for (size_t i = 0; i < step.operands.size(); ++i) {
     std::string& side = operands[i < static_cast<size_t>(step.inputs) ? 0 : 1];

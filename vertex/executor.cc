@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 
 #include "cavs/base/error.h"
+#include "cavs/base/stop_watch.h"
 #include "vertex/executable.h"
 #include "vertex/kernel_runner.h"
 #include "vertex/kernels/rows.h"
 #include "vertex/memory_plan.h"
 #include "vertex/placement.h"
+#include "vertex/run_recorder.h"
 
 namespace cavs {
 namespace {
@@ -47,7 +49,8 @@ struct Executor::Impl {
         memory(executable.get(), m),
         placement(executable.get()),
         runner(executable.get(), p, t),
-        separable{Separable(false), Separable(true)} {
+        separable{Separable(false), Separable(true)},
+        recorder(executable.get(), &runner) {
     buffers.resize(executable->buffers().size());
     for (const bool backward : {false, true}) {
       for (size_t type = 0; type < executable->signature().types.size(); ++type) {
@@ -59,6 +62,16 @@ struct Executor::Impl {
       }
       heads[backward ? 1 : 0] = Wrap(executable->head(backward));
     }
+    NumberSteps();
+  }
+
+  void NumberSteps() {
+    std::vector<const Step*> steps;
+    ForEachStep([&](BoundStep& bound) {
+      bound.number = static_cast<int32_t>(steps.size());
+      steps.push_back(bound.step);
+    });
+    recorder.set_steps(std::move(steps));
   }
 
   BoundList Wrap(const StepList& list) const {
@@ -162,19 +175,17 @@ struct Executor::Impl {
   }
 
   void RunBlock(BoundList& steps, const StepRun& run, const RowRange& range, KernelRunner* kernels) {
-    for (int32_t i = run.begin; i < run.end; ++i) {
-      BoundStep& step = steps.steps[static_cast<size_t>(i)];
-      if (profiling) {
-        kernels->RunTimed(step, range);
-      } else {
-        kernels->Run(step, range);
-      }
-    }
+    for (int32_t i = run.begin; i < run.end; ++i) kernels->Run(steps.steps[static_cast<size_t>(i)], range);
   }
 
-  // Whoever has no lane has all threads: for blocks side by side, else inside of kernels.
+  // Whoever has no lane has all threads: for blocks side by side, else inside of kernels. A recorder wants one thing
+  // after another, so that the times of steps add up.
   void Run(BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane) {
-    const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block_rows && !profiling;
+    if (recorder.active()) {
+      const std::span<const BoundStep> recorded(steps.steps.data() + run.begin, steps.steps.data() + run.end);
+      return ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { recorder.Run(recorded, part); });
+    }
+    const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block_rows;
     if (lane == kNoLane && !apart) {
       ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { RunBlock(steps, run, part, &runner); });
       return;
@@ -184,8 +195,7 @@ struct Executor::Impl {
     });
   }
 
-  // Shards side by side, each on one thread, without a word between them from the first task to the last. While
-  // profiling one after another, as the times of a step are to add up.
+  // Shards side by side, each on one thread, without a word between them from the first task to the last.
   void RunTasks(bool backward) {
     const int32_t shards = schedule->shard_count();
     const auto run_shard = [&](int32_t shard, int32_t lane) {
@@ -193,7 +203,7 @@ struct Executor::Impl {
                 [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, lane); });
     };
     if (shards == 1) return run_shard(0, kNoLane);
-    const bool apart = separable[backward ? 1 : 0] && !profiling;
+    const bool apart = separable[backward ? 1 : 0] && !recorder.active();
     ThreadPool& workers = apart ? *threads : alone;
     workers.Run(shards,
                 [&](int64_t shard, int) { run_shard(static_cast<int32_t>(shard), static_cast<int32_t>(shard)); });
@@ -201,6 +211,7 @@ struct Executor::Impl {
 
   void RunAll(bool backward) {
     double mark = Now();
+    recorder.BeginPhases();
     const auto lap = [&](Phase phase) {
       const double now = Now();
       double& slot = backward                     ? times.backward
@@ -209,6 +220,7 @@ struct Executor::Impl {
                                                   : times.deferred;
       slot += now - mark;
       mark = now;
+      recorder.EndPhase(PhaseName(phase));
     };
     Walk(
         backward, [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, kNoLane); },
@@ -238,6 +250,7 @@ struct Executor::Impl {
     times = {};
     loss_scale = options.loss_scale;
     const double start = Now();
+    const TraceScope placing(recorder.log(), TraceLevel::kPhase, "place");
     placement.Plan(new_batch, new_schedule, options, shared);
     BeginRunners(new_schedule, options);
     memory.Begin(placement, options.backward, std::max<int32_t>(1, static_cast<int32_t>(lanes.size())));
@@ -314,12 +327,16 @@ struct Executor::Impl {
   }
 
   void MergeLookups(Gradients* gradients) {
+    const TraceScope scope(recorder.log(), TraceLevel::kPhase, "merge lookup gradients");
     for (const LookupGradient& lookup : executable->lookup_gradients()) {
       const std::vector<int32_t>& ids = placement.index(lookup.ids);
       if (ids.empty()) continue;
       const int64_t width = parameters->declaration(lookup.parameter).shape.columns();
+      const StopWatch watch;
       cpu::MergeSparseRows(ids.data(), Resolve(lookup.rows, lookup.space), std::ssize(ids), width, *threads, &merged);
       gradients->AddSparse(lookup.parameter, merged);
+      const int64_t moved = (std::ssize(ids) + std::ssize(merged.ids)) * width;
+      recorder.BookMerge(std::ssize(ids), moved * static_cast<int64_t>(sizeof(float)), watch.Seconds());
     }
   }
 
@@ -361,6 +378,7 @@ struct Executor::Impl {
   ThreadPool alone{1};
   std::vector<std::unique_ptr<KernelRunner>> lanes;  // none for one thread
   const std::array<bool, 2> separable;               // forward, backward
+  RunRecorder recorder;
   std::vector<Function> functions[2];
   BoundList heads[2];
   std::vector<BoundBuffer> buffers;
@@ -368,7 +386,6 @@ struct Executor::Impl {
   const Schedule* schedule = nullptr;
   float loss_scale = 1.0f;
   bool awaits_backward = false;
-  bool profiling = false;
   RunTimes times;
   RunCounters counters;
   SparseRows merged;
@@ -386,6 +403,7 @@ Executor::~Executor() = default;
 
 void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
                        const SharedVertices* shared) {
+  const TraceScope scope(impl_->recorder.log(), TraceLevel::kPart, "forward");
   impl_->Prepare(batch, schedule, options, shared);
   impl_->RunAll(false);
 }
@@ -394,6 +412,7 @@ void Executor::Backward(Gradients* gradients) {
   Impl& x = *impl_;
   CAVS_CHECK(x.executable->has_backward() && x.awaits_backward, "Backward needs dF and a Forward that it follows");
   x.awaits_backward = false;
+  const TraceScope scope(x.recorder.log(), TraceLevel::kPart, "backward");
   const double start = Now();
   x.BindSteps(true);
   x.runner.set_gradients(gradients);
@@ -484,21 +503,38 @@ std::vector<TensorBytes> Executor::tensors() const {
   return result;
 }
 
-void Executor::Profile(bool on) {
-  impl_->profiling = on;
-  impl_->ForEachStep([](BoundStep& step) {
-    step.calls = 0;
-    step.rows = 0;
-    step.seconds = 0;
-  });
-}
+void Executor::Profile(bool on) { impl_->recorder.Profile(on); }
+
+void Executor::Trace(TraceLog* log) { impl_->recorder.Trace(log); }
 
 std::vector<StepProfile> Executor::profile() const {
+  const Executable& executable = *impl_->executable;
   std::vector<StepProfile> result;
-  impl_->ForEachStep([&](const BoundStep& step) {
-    result.push_back(
-        {ToString(*impl_->executable, *step.step), step.step->backward, step.calls, step.rows, step.seconds});
+  const auto add = [&](StepProfile profile, const StepTotals& totals) {
+    profile.calls = totals.calls;
+    profile.rows = totals.rows;
+    profile.bytes = totals.bytes;
+    profile.flops = totals.flops;
+    profile.seconds = totals.seconds;
+    result.push_back(std::move(profile));
+  };
+  impl_->ForEachStep([&](const BoundStep& bound) {
+    const Step& step = *bound.step;
+    const bool head = step.space.kind == Space::kHead;
+    add({.step = ToString(executable, step),
+         .operation = std::string(OperationName(executable, step)),
+         .function = head ? "head" : executable.forward().type_name(step.space.type),
+         .phase = head ? Phase::kDeferred : bound.instruction->phase,
+         .backward = step.backward},
+        impl_->recorder.totals(bound.number));
   });
+  if (executable.lookup_gradients().empty()) return result;
+  add({.step = "merge of equal rows",
+       .operation = "merge",
+       .function = "lookups",
+       .phase = Phase::kDeferred,
+       .backward = true},
+      impl_->recorder.merges());
   return result;
 }
 

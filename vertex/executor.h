@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cavs/base/thread_pool.h"
+#include "cavs/base/trace_log.h"
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
 #include "memory/pool.h"
@@ -84,9 +85,14 @@ struct TensorBytes {
 
 // What the calls of one compiled step cost since profiling was switched on.
 struct StepProfile {
-  std::string step;  // as `explain` prints it
+  std::string step;       // as `explain` prints it
+  std::string operation;  // "matmul", "fused", "copy"
+  std::string function;   // the vertex type, or "head"
+  Phase phase = Phase::kRecurrent;
   bool backward = false;
   int64_t calls = 0, rows = 0;
+  int64_t bytes = 0;  // of operands and results, each counted once and as f32
+  double flops = 0;   // useful floating-point operations, of products alone
   double seconds = 0;
 };
 
@@ -131,7 +137,10 @@ class Executor {
   std::vector<TensorBytes> tensors() const;
   // Times every step from now on, at the cost of two clock readings for each; or stops. Forgets what was measured.
   void Profile(bool on);
+  // Steps in order of functions, and behind them the merging of lookup gradients.
   std::vector<StepProfile> profile() const;
+  // Draws every run from now on into `log`, which must outlive the tracing; null stops.
+  void Trace(TraceLog* log);
   const RunTimes& times() const;
   const RunCounters& counters() const;
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cavs/base/error.h"
-#include "cavs/base/stop_watch.h"
 #include "vertex/kernels/rows.h"
 #include "vertex/operator.h"
 
@@ -46,14 +45,6 @@ void KernelRunner::Run(const BoundStep& bound, const RowRange& range) {
       RunCollection(bound, range);
       break;
   }
-}
-
-void KernelRunner::RunTimed(BoundStep& bound, const RowRange& range) {
-  const StopWatch watch;
-  Run(bound, range);
-  bound.seconds += watch.Seconds();
-  bound.rows += range.count(bound.step->space.kind);
-  ++bound.calls;
 }
 
 void KernelRunner::RunGroup(const BoundStep& bound, const RowRange& range) {

@@ -22,8 +22,7 @@ struct BoundStep {
   const Step* step = nullptr;
   const Instruction* instruction = nullptr;
   std::vector<Operand> operands;
-  int64_t calls = 0, rows = 0;  // while profiling
-  double seconds = 0;
+  int32_t number = 0;  // among all steps of an Executor
 };
 
 // Rows of a task, of a whole type or of the head, or a block of these.
@@ -57,8 +56,6 @@ class KernelRunner {
   void set_gradients(Gradients* gradients) { gradients_ = gradients; }
 
   void Run(const BoundStep& bound, const RowRange& range);
-  // Run, and books its time in `bound`.
-  void RunTimed(BoundStep& bound, const RowRange& range);
 
   const RunCounters& counters() const { return counters_; }
 

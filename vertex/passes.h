@@ -13,6 +13,7 @@ struct PassOptions {
   bool fusion = true;              // elementwise chains become one kernel
   bool common_expressions = true;  // equal instructions run once
   bool dead_code = true;           // instructions without effect are dropped
+  friend bool operator==(const PassOptions&, const PassOptions&) = default;
 };
 
 // Replaces the uses of an instruction that equals an earlier one of its function.

@@ -88,18 +88,6 @@ static_assert(InOrder(), "kOps has one row for each Op, in the order of the enum
 
 const OpInfo& Info(Op op) { return kOps[static_cast<size_t>(op)]; }
 
-std::string_view PhaseName(Phase phase) {
-  switch (phase) {
-    case Phase::kHoisted:
-      return "hoisted";
-    case Phase::kRecurrent:
-      return "recurrent";
-    case Phase::kDeferred:
-      return "deferred";
-  }
-  return "";
-}
-
 std::string FunctionName(const Program& program, const RowSpace& space) {
   if (space.kind == Space::kHead) return "head";
   return program.type_name(space.type);
@@ -133,6 +121,18 @@ std::string AttributeText(const Program& program, const Instruction& instruction
 }
 
 }  // namespace
+
+std::string_view PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kHoisted:
+      return "hoisted";
+    case Phase::kRecurrent:
+      return "recurrent";
+    case Phase::kDeferred:
+      return "deferred";
+  }
+  return "";
+}
 
 std::string_view OpName(Op op) { return Info(op).name; }
 bool IsElementwise(Op op) { return Info(op).kind == Kind::kElementwise; }

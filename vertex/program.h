@@ -164,6 +164,8 @@ struct Program {
 
 // The name that `explain` and errors print, such as "matmul".
 std::string_view OpName(Op op);
+// "hoisted", "recurrent", "deferred".
+std::string_view PhaseName(Phase phase);
 
 // True for operators that map equal columns of their inputs to one column: the ones that fuse.
 bool IsElementwise(Op op);

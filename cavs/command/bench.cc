@@ -1,17 +1,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cavs/base/stop_watch.h"
+#include "cavs/command/chrome_trace.h"
 #include "cavs/command/commands.h"
 #include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
+#include "cavs/command/profile.h"
 #include "cavs/command/progress.h"
 #include "cavs/command/settings.h"
+#include "cavs/command/step_runner.h"
+#include "cavs/file_output.h"
 #include "cavs/text.h"
 #include "vertex/kernels/gemm.h"
 
@@ -20,6 +25,8 @@ namespace {
 
 constexpr double kWarmUpSeconds = 2;
 constexpr double kGemmSeconds = 0.3;  // of each of the four measurements
+constexpr int64_t kTracedSteps = 3;
+constexpr int64_t kTracedSpans = 100000;  // as `help` says
 
 // The best rate of this machine for the shapes that matter: a large square, and the node product of a Tree-LSTM.
 double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision) {
@@ -27,77 +34,16 @@ double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision) {
                   cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, kGemmSeconds, precision));
 }
 
-// Sums over the steps that were timed.
-struct Totals {
-  int64_t steps = 0, examples = 0, vertices = 0, distinct_vertices = 0, tasks = 0, launches = 0, copied_bytes = 0;
-  double flops = 0;
-  double seconds = 0;
-  double schedule = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0, optimizer = 0;
-
-  double other() const { return seconds - schedule - hoisted - recurrent - deferred - backward - optimizer; }
-
-  void Add(const BatchReport& report, double step_seconds, double optimizer_seconds) {
-    ++steps;
-    examples += report.graphs;
-    vertices += report.vertices;
-    distinct_vertices += report.distinct_vertices;
-    tasks += report.tasks;
-    launches += report.counters.launches;
-    copied_bytes += report.counters.copied_bytes;
-    flops += report.counters.flops;
-    seconds += step_seconds;
-    schedule += report.schedule_seconds;
-    hoisted += report.times.hoisted;
-    recurrent += report.times.recurrent;
-    deferred += report.times.deferred;
-    backward += report.times.backward;
-    optimizer += optimizer_seconds;
-  }
-};
-
-// Training steps over the minibatches of a data set, in file order.
-class StepRunner {
- public:
-  StepRunner(const Dataset& data, int64_t batch_size, Session* session, const OptimizerOptions& options)
-      : data_(data), batch_size_(batch_size), session_(*session), optimizer_(session->MakeOptimizer(options)) {}
-
-  int64_t minibatches() const { return (data_.size() + batch_size_ - 1) / batch_size_; }
-
-  void Run(int64_t minibatch, Totals* totals) {
-    const StopWatch step;
-    examples_.clear();
-    const int64_t begin = minibatch * batch_size_;
-    for (int64_t i = begin; i < std::min(begin + batch_size_, data_.size()); ++i) {
-      examples_.push_back({&data_.graphs[static_cast<size_t>(i)], i});
-    }
-    const BatchReport& report = session_.Accumulate(examples_);
-    const StopWatch updating;
-    const bool applied = session_.Step(optimizer_).applied;
-    const double seconds = updating.Seconds();
-    // Products read packed copies of the parameters, which a step makes stale: renewing them is its cost.
-    totals->Add(report, step.Seconds(), seconds + report.prepare_seconds);
-    if (applied && std::isfinite(report.loss)) return;
-    throw std::runtime_error(
-        fmt::format("[bench] expected finite numbers, got others in minibatch {}; a smaller --lr "
-                    "helps",
-                    minibatch + 1));
-  }
-
- private:
-  const Dataset& data_;
-  int64_t batch_size_;
-  Session& session_;
-  Optimizer optimizer_;
-  std::vector<Example> examples_;
-};
-
 // Seconds of a step by part. Data are read once: the part of one step is its share of a pass over the data.
-nlohmann::ordered_json Split(const Totals& totals, double read_seconds_of_step) {
-  const auto steps = static_cast<double>(totals.steps);
-  return {{"read", read_seconds_of_step},          {"schedule", totals.schedule / steps},
-          {"hoisted", totals.hoisted / steps},     {"recurrent", totals.recurrent / steps},
-          {"deferred", totals.deferred / steps},   {"backward", totals.backward / steps},
-          {"optimizer", totals.optimizer / steps}, {"other", totals.other() / steps}};
+nlohmann::ordered_json Split(const RunTotals& totals, double read_seconds_of_step) {
+  return {{"read", read_seconds_of_step},
+          {"schedule", totals.PerStep(totals.schedule)},
+          {"hoisted", totals.PerStep(totals.hoisted)},
+          {"recurrent", totals.PerStep(totals.recurrent)},
+          {"deferred", totals.PerStep(totals.deferred)},
+          {"backward", totals.PerStep(totals.backward)},
+          {"optimizer", totals.PerStep(totals.optimizer)},
+          {"other", totals.PerStep(totals.other())}};
 }
 
 void Print(const nlohmann::ordered_json& fields, Output& out) {
@@ -120,10 +66,83 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
   }
 }
 
+// The steps of one call of `cavs bench`, over minibatches that are warm: their primitives exist and their memory is
+// mapped.
+class Bench {
+ public:
+  Bench(Invocation& call, const ModelAndData& task, Session* session)
+      : call_(call),
+        session_(*session),
+        runner_("bench", task.data, call.flags.Int("batch_size"), session, OptimizerFrom(call.flags)),
+        progress_(ProgressOnStderr(call.flags.Bool("quiet"))) {}
+
+  int64_t minibatches() const { return runner_.minibatches(); }
+
+  // Runs minibatches for the first time; returns how many are warm now.
+  int64_t WarmUp() {
+    progress_.Begin("warming up", minibatches(), "minibatches");
+    const StopWatch watch;
+    for (RunTotals ignored; warm_ < minibatches() && (warm_ == 0 || watch.Seconds() < kWarmUpSeconds);) {
+      EndIfInterrupted(call_.interrupt);
+      runner_.Run(warm_++, &ignored);
+      progress_.Update(warm_);
+    }
+    progress_.End();
+    return warm_;
+  }
+
+  // Whole passes over the warm minibatches, so that all count alike, for --seconds.
+  RunTotals Measure(std::string title) {
+    progress_.Begin(std::move(title), 0, "minibatches");
+    RunTotals totals;
+    while (totals.seconds < call_.flags.Double("seconds")) {
+      for (int64_t minibatch = 0; minibatch < warm_; ++minibatch) {
+        EndIfInterrupted(call_.interrupt);
+        runner_.Run(minibatch, &totals);
+        progress_.Update(totals.steps);
+      }
+    }
+    progress_.End();
+    return totals;
+  }
+
+  // Measures once more with every kernel timed.
+  void Profile(MetricsWriter* metrics) {
+    session_.executor().Profile(true);
+    const RunTotals totals = Measure("profiling");
+    const std::vector<ProfileLine> lines = MakeProfile(session_.executor().profile(), totals);
+    session_.executor().Profile(false);
+    PrintProfile(lines, totals, call_.out);
+    WriteProfile(lines, totals, metrics);
+  }
+
+  void Trace(const std::string& path) {
+    TraceLog log(kTracedSpans);
+    session_.Trace(&log);
+    RunTotals ignored;
+    for (int64_t minibatch = 0; minibatch < std::min(kTracedSteps, warm_); ++minibatch) {
+      TraceScope scope(&log, TraceLevel::kMinibatch, log.Intern(fmt::format("minibatch {}", minibatch + 1)));
+      scope.set_rows(runner_.Run(minibatch, &ignored).vertices);
+    }
+    session_.Trace(nullptr);
+    WriteFile(path, ToChromeTrace(log));
+    call_.out.Line("trace of {} steps in {}: {} events{}", ignored.steps, path, log.spans().size(),
+                   log.dropped() > 0 ? fmt::format(", {} more were dropped", log.dropped()) : "");
+  }
+
+ private:
+  Invocation& call_;
+  Session& session_;
+  StepRunner runner_;
+  Progress progress_;
+  int64_t warm_ = 0;
+};
+
 }  // namespace
 
 void RunBench(Invocation& call) {
   RequireMetricsPlace(call.flags);
+  RequireFilePlace(call.flags, "trace", "a trace", kTraceBegin);
   const SessionOptions options = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
@@ -131,37 +150,18 @@ void RunBench(Invocation& call) {
   if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   call.out.Line("{}", DescribeConfiguration(call));
 
-  Progress progress(ProgressOnStderr(call.flags.Bool("quiet")));
   Session session(*task.trained.model, options);
-  StepRunner runner(task.data, call.flags.Int("batch_size"), &session, OptimizerFrom(call.flags));
-  // Only minibatches that have been run before are timed: their primitives exist and their memory is mapped.
-  progress.Begin("warming up", runner.minibatches(), "minibatches");
-  int64_t warm = 0;
-  const StopWatch warming;
-  for (Totals ignored; warm < runner.minibatches() && (warm == 0 || warming.Seconds() < kWarmUpSeconds);) {
-    EndIfInterrupted(call.interrupt);
-    runner.Run(warm++, &ignored);
-    progress.Update(warm);
-  }
-  const double gemm_before =
-      GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
-  progress.Begin("measuring", 0, "minibatches");
-  Totals totals;
-  // Whole passes over them, so that all count alike.
-  while (totals.seconds < call.flags.Double("seconds")) {
-    for (int64_t minibatch = 0; minibatch < warm; ++minibatch) {
-      EndIfInterrupted(call.interrupt);
-      runner.Run(minibatch, &totals);
-      progress.Update(totals.steps);
-    }
-  }
-  progress.End();
-  const double gemm_after =
-      GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
+  Bench bench(call, task, &session);
+  const int64_t warm = bench.WarmUp();
+  const auto gemm_rate = [&] {
+    return GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
+  };
+  const double gemm_before = gemm_rate();
+  const RunTotals totals = bench.Measure("measuring");
+  const double gemm_after = gemm_rate();
 
   const double gemm = std::max(gemm_before, gemm_after), gflops = totals.flops / totals.seconds * 1e-9;
-  const auto steps = static_cast<double>(totals.steps);
-  const double read_of_step = task.read_seconds / static_cast<double>(runner.minibatches());
+  const double read_of_step = task.read_seconds / static_cast<double>(bench.minibatches());
   const nlohmann::ordered_json fields = {
       {"examples_per_s", static_cast<double>(totals.examples) / totals.seconds},
       {"vertices_per_s", static_cast<double>(totals.vertices) / totals.seconds},
@@ -176,12 +176,14 @@ void RunBench(Invocation& call) {
       {"steps", totals.steps},
       {"seconds", totals.seconds},
       {"minibatches", warm},
-      {"tasks_per_step", static_cast<double>(totals.tasks) / steps},
+      {"tasks_per_step", totals.PerStep(totals.tasks)},
       {"mean_width", static_cast<double>(totals.vertices) / static_cast<double>(totals.tasks)},
       {"distinct_share", static_cast<double>(totals.distinct_vertices) / static_cast<double>(totals.vertices)},
-      {"launches_per_step", static_cast<double>(totals.launches) / steps}};
+      {"launches_per_step", totals.PerStep(totals.launches)}};
   Print(fields, call.out);
   metrics.Write("bench", fields);
+  if (call.flags.Bool("profile")) bench.Profile(&metrics);
+  if (const std::string& path = call.flags.Text("trace"); !path.empty()) bench.Trace(path);
 }
 
 }  // namespace cavs

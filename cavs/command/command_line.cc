@@ -182,6 +182,15 @@ void RefuseUnusedFlags(const FlagValues& values, const SubCommandSpec& command) 
   }
 }
 
+void RefuseLists(const FlagValues& values, const SubCommandSpec& command) {
+  if (command.command == SubCommand::kAblate) return;
+  for (const FlagSpec& flag : Flags()) {
+    if (!values.is_list(flag)) continue;
+    Refuse("[--{}] expected one value, got '{}'; only 'ablate' takes a list", flag.name,
+           fmt::join(values.ValueTexts(flag), ","));
+  }
+}
+
 // Lets several names of one data set become `target`; returns the one that was given, or nothing.
 std::string_view UniteData(FlagValues& values, std::span<const std::string_view> names, std::string_view target) {
   std::string_view given;
@@ -199,12 +208,6 @@ std::string_view UniteData(FlagValues& values, SubCommand command) {
   if (command == SubCommand::kCheck) return {};
   if (command == SubCommand::kTrain) return UniteData(values, std::span(kNames).first(2), "train");
   return UniteData(values, kNames, "data");
-}
-
-void ApplyDependentDefaults(FlagValues& values) {
-  for (const DependentDefault& rule : DependentDefaults()) {
-    if (values.Text(rule.depends_on) == rule.value) values.SetDefault(FlagNamed(rule.flag), rule.initial);
-  }
 }
 
 void ApplyCommandDefaults(FlagValues& values, SubCommand command) {
@@ -256,6 +259,12 @@ CommandLine ParseHelp(WordReader& reader) {
 
 }  // namespace
 
+void ApplyDependentDefaults(FlagValues& values) {
+  for (const DependentDefault& rule : DependentDefaults()) {
+    if (values.Text(rule.depends_on) == rule.value) values.SetDefault(FlagNamed(rule.flag), rule.initial);
+  }
+}
+
 CommandLine ParseCommandLine(std::span<const std::string> words) {
   WordReader reader;
   reader.ReadWords(words);
@@ -272,9 +281,10 @@ CommandLine ParseCommandLine(std::span<const std::string> words) {
     Refuse("expected a sub-command, got none: {} or help", SubCommandNames());
   }
   RefuseUnusedFlags(result.flags, *result.command);
+  RefuseLists(result.flags, *result.command);
   result.data_flag = UniteData(result.flags, result.command->command);
-  ApplyDependentDefaults(result.flags);
   ApplyCommandDefaults(result.flags, result.command->command);
+  ApplyDependentDefaults(result.flags);
   RequireFlags(result.flags, *result.command);
   ApplyModelOfTask(result.flags, *result.command);
   RefuseBadCompany(result.flags);

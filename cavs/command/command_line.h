@@ -32,4 +32,7 @@ struct CommandLine {
 // --train, --dev or --test has become --data. Throws UsageError.
 CommandLine ParseCommandLine(std::span<const std::string> words);
 
+// Sets the defaults that depend on other flags. ParseCommandLine does; so must whoever changes such a flag later.
+void ApplyDependentDefaults(FlagValues& values);
+
 }  // namespace cavs

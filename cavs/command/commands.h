@@ -27,6 +27,8 @@ void RunCheck(Invocation& call);
 void RunVerify(Invocation& call);
 void RunExplain(Invocation& call);
 void RunBench(Invocation& call);
+// Throws as well when a loss differs from the base's by more than --tolerance, behind its table.
+void RunAblate(Invocation& call);
 
 // Throws when the user has asked the program to end; for commands that have nothing to save.
 void EndIfInterrupted(const Interrupt& interrupt);

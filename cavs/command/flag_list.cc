@@ -1,40 +1,15 @@
-// The flags themselves; flag_table.cc holds the rest of the table and the look-ups.
+// The flags of models, data, training and execution; flag_list_output.cc has the others.
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "cavs/command/flag_table.h"
+#include "cavs/command/flag_list.h"
 #include "cavs/models/ready_models.h"
 
 namespace cavs {
 namespace {
-
-constexpr SubCommandSet kTrain = SetOf(SubCommand::kTrain);
-constexpr SubCommandSet kEval = SetOf(SubCommand::kEval);
-constexpr SubCommandSet kPredict = SetOf(SubCommand::kPredict);
-constexpr SubCommandSet kCheck = SetOf(SubCommand::kCheck);
-constexpr SubCommandSet kVerify = SetOf(SubCommand::kVerify);
-constexpr SubCommandSet kExplain = SetOf(SubCommand::kExplain);
-constexpr SubCommandSet kBench = SetOf(SubCommand::kBench);
-// Those that build a model, those that run one, and those that change one.
-constexpr SubCommandSet kBuild = kTrain | kVerify | kExplain | kBench;
-constexpr SubCommandSet kRun = kBuild | kEval | kPredict;
-constexpr SubCommandSet kStep = kTrain | kBench;
-constexpr SubCommandSet kAll = kRun | kCheck;
-
-constexpr Range kPositive = {.low = 0, .low_open = true};
-constexpr Range kWidth = {.low = 1, .high = 65536};
-constexpr Range kCount = {.low = 0, .high = 1e15};
-// The largest integer that JSON readers with doubles keep exactly.
-constexpr Range kSeed = {.low = 0, .high = 9007199254740991.0};
-constexpr Range kFraction = {.low = 0, .high = 1, .high_open = true};
-
-constexpr std::string_view kModelGroup = "Model";
-constexpr std::string_view kDataGroup = "Data";
-constexpr std::string_view kTrainingGroup = "Training";
-constexpr std::string_view kExecutionGroup = "Execution (every setting gives the same answers)";
-constexpr std::string_view kFilesGroup = "Files and output";
 
 constexpr std::array kFlags = std::to_array<FlagSpec>({
     {.name = "model",
@@ -82,7 +57,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .range = kFraction},
     {.name = "loss",
      .type = FlagType::kChoice,
-     .used_by = kTrain | kVerify | kBench,
+     .used_by = kTrain | kVerify | kBench | kAblate,
      .group = kModelGroup,
      .initial = "mean",
      .value = "HOW",
@@ -254,7 +229,9 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .help = "Threads that compute.",
      .unit = "threads",
      .range = {.low = 0, .high = 1024},
-     .zero_means = "one for each core"},
+     .zero_means = "one for each core",
+     .policy = true,
+     .tried = "0|1"},
     {.name = "parallel",
      .type = FlagType::kChoice,
      .used_by = kRun,
@@ -263,7 +240,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "POLICY",
      .help = "How threads share the work: inside of large kernels (task), or by graphs, each thread recurring over its "
              "part of the minibatch (shard); auto takes shards where there are graphs enough.",
-     .choices = "auto|task|shard"},
+     .choices = "auto|task|shard",
+     .policy = true},
     {.name = "device",
      .type = FlagType::kChoice,
      .used_by = kRun,
@@ -281,7 +259,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .help =
          "Number format of matrix products: bf16 rounds their operands and sums in f32, where the processor multiplies "
          "bf16; parameters and everything else stay f32. Answers differ by about 1 percent.",
-     .choices = "fp32|bf16"},
+     .choices = "fp32|bf16",
+     .policy = true},
     {.name = "batching",
      .type = FlagType::kChoice,
      .used_by = kRun,
@@ -292,7 +271,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
          "Which vertices become one task: one at a time, all of a depth, all ready ones of the largest type, of the "
          "type of lowest average depth, or of the type that a learned table says: it is kept with the model, and "
          "learned before the first step where there is none.",
-     .choices = "serial|depth|frontier|agenda|fsm"},
+     .choices = "serial|depth|frontier|agenda|fsm",
+     .policy = true},
     {.name = "sharing",
      .type = FlagType::kChoice,
      .used_by = kRun,
@@ -301,7 +281,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "POLICY",
      .help = "Which equal vertices of a minibatch run once: none, those without children, or whole equal subgraphs. "
              "Minibatches that draw dropout share nothing.",
-     .choices = "none|inputs|subgraphs"},
+     .choices = "none|inputs|subgraphs",
+     .policy = true},
     {.name = "memory",
      .type = FlagType::kChoice,
      .used_by = kRun,
@@ -310,7 +291,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "POLICY",
      .help =
          "Where tensors live: a system allocation each, reused blocks by size, or one range rewound each minibatch.",
-     .choices = "malloc|pool|arena"},
+     .choices = "malloc|pool|arena",
+     .policy = true},
     {.name = "memory_limit",
      .type = FlagType::kSize,
      .used_by = kRun,
@@ -328,117 +310,40 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Run what depends on inputs only once for all vertices, before the recursion."},
+     .help = "Run what depends on inputs only once for all vertices, before the recursion.",
+     .policy = true},
     {.name = "lazy_batching",
      .type = FlagType::kSwitch,
      .used_by = kRun,
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Run what the recursion does not need once for all vertices, after it."},
+     .help = "Run what the recursion does not need once for all vertices, after it.",
+     .policy = true},
     {.name = "merging",
      .type = FlagType::kSwitch,
      .used_by = kRun,
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Make products over the same vertices one product, with parameters that share their memory."},
+     .help = "Make products over the same vertices one product, with parameters that share their memory.",
+     .policy = true},
     {.name = "fusion",
      .type = FlagType::kSwitch,
      .used_by = kRun,
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Run chains of elementwise operators as one kernel."},
+     .help = "Run chains of elementwise operators as one kernel.",
+     .policy = true},
     {.name = "cse",
      .type = FlagType::kSwitch,
      .used_by = kRun,
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Compute equal expressions of the vertex function once."},
-
-    {.name = "save",
-     .type = FlagType::kText,
-     .used_by = kTrain,
-     .group = kFilesGroup,
-     .initial = "",
-     .value = "DIR",
-     .help = "Folder for best.safetensors, last.safetensors and state; made if there is none."},
-    {.name = "save_every",
-     .type = FlagType::kInt,
-     .used_by = kTrain,
-     .group = kFilesGroup,
-     .initial = "0",
-     .value = "N",
-     .help = "Save the last model and the state every N minibatches too.",
-     .unit = "minibatches",
-     .range = kCount,
-     .zero_means = "at the end of each epoch only"},
-    {.name = "load",
-     .type = FlagType::kText,
-     .used_by = kRun,
-     .group = kFilesGroup,
-     .initial = "",
-     .value = "FILE",
-     .help = "A saved model; it brings its sizes, vocabulary and label names."},
-    {.name = "resume",
-     .type = FlagType::kSwitch,
-     .used_by = kTrain,
-     .group = kFilesGroup,
-     .initial = "false",
-     .value = "",
-     .help = "Go on where the run under --save stopped, in the middle of an epoch too."},
-    {.name = "metrics",
-     .type = FlagType::kText,
-     .used_by = kAll,
-     .group = kFilesGroup,
-     .initial = "",
-     .value = "FILE",
-     .help =
-         "Numbers for machines, as JSON lines. A new run replaces an earlier metrics file, one that resumes appends to "
-         "it; any other file is left alone."},
-    {.name = "tolerance",
-     .type = FlagType::kDouble,
-     .used_by = kVerify,
-     .group = kFilesGroup,
-     .initial = "1e-5",
-     .value = "X",
-     .help = "Largest difference allowed, as a share of the tensor's largest value.",
-     .range = kPositive},
-    {.name = "seconds",
-     .type = FlagType::kDouble,
-     .used_by = kBench,
-     .group = kFilesGroup,
-     .initial = "2",
-     .value = "X",
-     .help = "How long to measure.",
-     .unit = "seconds",
-     .range = {.low = 0, .high = 86400, .low_open = true}},
-    {.name = "dot",
-     .type = FlagType::kSwitch,
-     .used_by = kExplain,
-     .group = kFilesGroup,
-     .initial = "false",
-     .value = "",
-     .help = "Print the vertex function for Graphviz."},
-    {.name = "quiet",
-     .type = FlagType::kSwitch,
-     .used_by = kAll,
-     .group = kFilesGroup,
-     .initial = "false",
-     .value = "",
-     .help = "No progress on stderr; errors still appear there."},
-});
-
-constexpr std::array kDependentDefaults = std::to_array<DependentDefault>({
-    {"lr", "optimizer", "momentum", "0.01"},
-    {"lr", "optimizer", "adam", "0.001"},
-    {"tolerance", "precision", "bf16", "3e-2"},
-});
-
-constexpr std::array kCommandDefaults = std::to_array<CommandDefault>({
-    {"max_examples", SubCommand::kVerify, "32"},
+     .help = "Compute equal expressions of the vertex function once.",
+     .policy = true},
 });
 
 // "tree_lstm|tree_rnn|...".
@@ -453,6 +358,7 @@ std::string ModelChoices() {
 
 std::vector<FlagSpec> MakeFlags(std::string_view models) {
   std::vector<FlagSpec> flags(kFlags.begin(), kFlags.end());
+  flags.insert(flags.end(), OutputFlags().begin(), OutputFlags().end());
   for (FlagSpec& flag : flags) {
     if (flag.name == "model") flag.choices = models;
   }
@@ -466,8 +372,5 @@ std::span<const FlagSpec> Flags() {
   static const std::vector<FlagSpec> kTable = MakeFlags(kModels);
   return kTable;
 }
-
-std::span<const DependentDefault> DependentDefaults() { return kDependentDefaults; }
-std::span<const CommandDefault> CommandDefaults() { return kCommandDefaults; }
 
 }  // namespace cavs

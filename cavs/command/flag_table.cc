@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cavs/base/error.h"
+#include "cavs/text.h"
 
 namespace cavs {
 namespace {
@@ -45,6 +46,12 @@ constexpr std::array kSubCommands = std::to_array<SubCommandSpec>({
      "the time of a training step by its parts, in file order, and its share of this machine's matrix-product rate",
      "cavs bench --data=sst:train.txt --hidden=256 --batch_size=64 --threads=1",
      {"data"}},
+    {SubCommand::kAblate,
+     "ablate",
+     "the same training steps under many policies, in turns in one process: times, memory, and whether the losses "
+     "agree; every policy takes a list, --threads=1,2, and without any list each is tried against the default",
+     "cavs ablate --data=sst:train.txt --batching=frontier,depth --threads=1,2 --svg=a.svg",
+     {"data"}},
 });
 
 constexpr std::array kDataFormats = std::to_array<DataFormat>({
@@ -79,6 +86,11 @@ const SubCommandSpec& Describe(SubCommand command) {
 const SubCommandSpec* FindSubCommand(std::string_view name) { return FindByName(SubCommands(), name); }
 
 const FlagSpec* FindFlag(std::string_view name) { return FindByName(Flags(), name); }
+
+std::vector<std::string_view> ValuesToTry(const FlagSpec& flag) {
+  if (flag.type == FlagType::kSwitch) return {"true", "false"};
+  return SplitText(flag.choices.empty() ? flag.tried : flag.choices, '|');
+}
 
 std::vector<std::string_view> UsersOf(const FlagSpec& flag) {
   std::vector<std::string_view> users;

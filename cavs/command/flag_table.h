@@ -13,7 +13,7 @@
 
 namespace cavs {
 
-enum class SubCommand : uint8_t { kTrain, kEval, kPredict, kCheck, kVerify, kExplain, kBench };
+enum class SubCommand : uint8_t { kTrain, kEval, kPredict, kCheck, kVerify, kExplain, kBench, kAblate };
 
 // A set of sub-commands.
 using SubCommandSet = uint32_t;
@@ -61,6 +61,10 @@ struct FlagSpec {
   Range range = {};
   std::string_view zero_means = {};    // what 0 stands for in the help, where it is no number
   std::string_view initial_note = {};  // the default in words, where it depends on the data
+  // A choice of how to run, not of what: every value gives the same answers. `ablate` takes a list of values and
+  // compares them; without a list it tries all choices of the flag, or of a number those of `tried`.
+  bool policy = false;
+  std::string_view tried = {};  // "a|b"
 };
 
 // A default that depends on another flag: `flag` starts as `initial` where `depends_on` is `value`.
@@ -94,6 +98,9 @@ const SubCommandSpec& Describe(SubCommand command);
 // Null when there is no sub-command or flag of that name.
 const SubCommandSpec* FindSubCommand(std::string_view name);
 const FlagSpec* FindFlag(std::string_view name);
+
+// The values that `ablate` tries of a policy to which the command line gave none.
+std::vector<std::string_view> ValuesToTry(const FlagSpec& flag);
 
 inline bool IsUsedBy(const FlagSpec& flag, SubCommand command) { return (flag.used_by & SetOf(command)) != 0; }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "cavs/base/error.h"
 #include "cavs/text.h"
@@ -79,6 +80,19 @@ std::string ParseData(const FlagSpec& flag, std::string_view text) {
   Refuse(flag, fmt::format("FORMAT:PATH with the format {}", fmt::join(formats, " or ")), text);
 }
 
+// Null for an empty text.
+template <typename Value>
+nlohmann::ordered_json JsonOf(const Value& value) {
+  return std::visit(
+      [](const auto& held) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string>) {
+          if (held.empty()) return nullptr;
+        }
+        return held;
+      },
+      value);
+}
+
 std::string ParseName(const FlagSpec& flag, std::string_view text) {
   if (text.empty()) Refuse(flag, fmt::format("a name for {}", flag.value), text);
   return std::string(text);
@@ -113,7 +127,7 @@ FlagValues::Value FlagValues::Parse(const FlagSpec& flag, std::string_view text)
 
 FlagValues::Slot FlagValues::DefaultSlot(const FlagSpec& flag) {
   const bool none = flag.initial.empty();
-  return {none ? Value(std::string()) : Parse(flag, flag.initial), false};
+  return {{none ? Value(std::string()) : Parse(flag, flag.initial)}, false};
 }
 
 bool FlagValues::Bool(std::string_view name) const { return Get<bool>(name); }
@@ -122,11 +136,20 @@ double FlagValues::Double(std::string_view name) const { return Get<double>(name
 const std::string& FlagValues::Text(std::string_view name) const { return Get<std::string>(name); }
 bool FlagValues::is_set(std::string_view name) const { return Find(name).is_set; }
 
-void FlagValues::Set(const FlagSpec& flag, std::string_view text) { slots_[IndexOf(flag)] = {Parse(flag, text), true}; }
+void FlagValues::Set(const FlagSpec& flag, std::string_view text) {
+  const bool is_list = flag.policy && text.find(',') != std::string_view::npos;
+  std::vector<Value> values;
+  for (const std::string_view part : is_list ? SplitText(text, ',') : std::vector<std::string_view>{text}) {
+    Value value = Parse(flag, part);
+    if (std::find(values.begin(), values.end(), value) != values.end()) Refuse(flag, "different values", text);
+    values.push_back(std::move(value));
+  }
+  slots_[IndexOf(flag)] = {std::move(values), true};
+}
 
 void FlagValues::SetDefault(const FlagSpec& flag, std::string_view text) {
   Slot& slot = slots_[IndexOf(flag)];
-  if (!slot.is_set) slot.value = Parse(flag, text);
+  if (!slot.is_set) slot.values = {Parse(flag, text)};
 }
 
 void FlagValues::Move(const FlagSpec& source, const FlagSpec& target) {
@@ -134,23 +157,29 @@ void FlagValues::Move(const FlagSpec& source, const FlagSpec& target) {
   slots_[IndexOf(source)] = DefaultSlot(source);
 }
 
-std::string FlagValues::ValueText(const FlagSpec& flag) const {
-  return std::visit([](const auto& value) { return fmt::format("{}", value); }, slots_[IndexOf(flag)].value);
+std::string FlagValues::ValueText(const FlagSpec& flag) const { return ValueTexts(flag).front(); }
+
+std::vector<std::string> FlagValues::ValueTexts(const FlagSpec& flag) const {
+  std::vector<std::string> texts;
+  for (const Value& slot : slots_[IndexOf(flag)].values) {
+    texts.push_back(std::visit([](const auto& value) { return fmt::format("{}", value); }, slot));
+  }
+  return texts;
 }
+
+bool FlagValues::is_list(const FlagSpec& flag) const { return slots_[IndexOf(flag)].values.size() > 1; }
 
 nlohmann::ordered_json FlagValues::ToJson(SubCommand command) const {
   nlohmann::ordered_json json = nlohmann::ordered_json::object();
   for (const FlagSpec& flag : Flags()) {
     if (!IsUsedBy(flag, command)) continue;
     nlohmann::ordered_json& entry = json[std::string(flag.name)];
-    std::visit(
-        [&entry](const auto& value) {
-          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
-            if (value.empty()) return;
-          }
-          entry = value;
-        },
-        slots_[IndexOf(flag)].value);
+    const std::vector<Value>& values = slots_[IndexOf(flag)].values;
+    if (values.size() == 1) {
+      entry = JsonOf(values.front());
+    } else {
+      for (const Value& value : values) entry.push_back(JsonOf(value));
+    }
   }
   return json;
 }
@@ -163,7 +192,7 @@ const FlagValues::Slot& FlagValues::Find(std::string_view name) const {
 
 template <typename T>
 const T& FlagValues::Get(std::string_view name) const {
-  const T* value = std::get_if<T>(&Find(name).value);
+  const T* value = std::get_if<T>(&Find(name).values.front());
   CAVS_CHECK(value != nullptr, "flag --{} is of another type", name);
   return *value;
 }

@@ -34,8 +34,8 @@ class FlagValues {
   // Whether the command line gave the flag.
   bool is_set(std::string_view name) const;
 
-  // Sets a flag as the command line gives it. Throws UsageError, "[--name] expected ..., got ...", for a value that the
-  // flag does not take.
+  // Sets a flag as the command line gives it. A policy takes a list too, "a,b", of which the first is its value. Throws
+  // UsageError, "[--name] expected ..., got ...", for a value that the flag does not take.
   void Set(const FlagSpec& flag, std::string_view text);
 
   // Changes the default of a flag; one that the command line gave keeps its value.
@@ -47,13 +47,18 @@ class FlagValues {
   // The value as it could be written on a command line: "true", "25", "0.05", "sst:train.txt"; empty for none.
   std::string ValueText(const FlagSpec& flag) const;
 
-  // Name -> value of the flags that the sub-command uses, in the order of the table; null for those without a value.
+  // All values of the list that the flag was given, each as ValueText writes it; one where it is no list.
+  std::vector<std::string> ValueTexts(const FlagSpec& flag) const;
+  bool is_list(const FlagSpec& flag) const;
+
+  // Name -> value of the flags that the sub-command uses, in the order of the table; null for those without a value,
+  // an array for a list.
   nlohmann::ordered_json ToJson(SubCommand command) const;
 
  private:
   using Value = std::variant<bool, int64_t, double, std::string>;
   struct Slot {
-    Value value;
+    std::vector<Value> values;  // one, or those of a list
     bool is_set = false;
   };
 

@@ -40,13 +40,15 @@ std::string Default(const FlagSpec& flag, const SubCommandSpec* command) {
   if (!flag.initial_note.empty()) return std::string(flag.initial_note);
   if (flag.initial.empty()) return "none";
   std::string text(flag.initial);
-  for (const DependentDefault& rule : DependentDefaults()) {
-    if (rule.flag == flag.name) text += fmt::format(", with --{}={} {}", rule.depends_on, rule.value, rule.initial);
-  }
+  std::string others;
   for (const CommandDefault& rule : CommandDefaults()) {
     if (rule.flag != flag.name) continue;
-    if (command == nullptr) text += fmt::format(", of {} {}", Describe(rule.command).name, rule.initial);
+    if (command == nullptr) others += fmt::format(", of {} {}", Describe(rule.command).name, rule.initial);
     if (command != nullptr && command->command == rule.command) text = rule.initial;
+  }
+  text += others;
+  for (const DependentDefault& rule : DependentDefaults()) {
+    if (rule.flag == flag.name) text += fmt::format(", with --{}={} {}", rule.depends_on, rule.value, rule.initial);
   }
   return text;
 }
@@ -58,6 +60,7 @@ std::string Facts(const FlagSpec& flag, const SubCommandSpec* command) {
     facts.push_back(fmt::format("{}", fmt::join(SplitText(flag.choices, '|'), ", ")));
   }
   if (!flag.unit.empty()) facts.emplace_back(flag.unit);
+  if (flag.policy && command != nullptr && command->command == SubCommand::kAblate) facts.emplace_back("takes a list");
   if (!flag.zero_means.empty()) facts.push_back(fmt::format("0: {}", flag.zero_means));
   facts.push_back(fmt::format("default {}", Default(flag, command)));
   return fmt::format("[{}]", fmt::join(facts, "; "));

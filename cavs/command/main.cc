@@ -53,6 +53,8 @@ void Dispatch(Invocation& call) {
       return RunExplain(call);
     case SubCommand::kBench:
       return RunBench(call);
+    case SubCommand::kAblate:
+      return RunAblate(call);
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -28,13 +27,8 @@ constexpr std::string_view kBegin = R"({"event":)";
 
 bool MayHoldMetrics(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored) || std::filesystem::file_size(path, ignored) == 0) return true;
-  std::string first(kBegin.size(), ' ');
-  std::ifstream file(path, std::ios::binary);
-  file.read(first.data(), std::ssize(first));
-  first.resize(static_cast<size_t>(file.gcount()));
-  // A run that was killed may have left less than a line. A file that cannot be read may hold anything.
-  return !first.empty() && kBegin.starts_with(first);
+  // A run that was killed may have left less than a line.
+  return !std::filesystem::is_regular_file(path, ignored) || BeginsWith(path, kBegin);
 }
 
 MetricsWriter::MetricsWriter(const std::string& path, bool append) : path_(path) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "cavs/base/error.h"
 #include "cavs/command/metrics.h"
@@ -23,11 +24,6 @@ namespace cavs {
 namespace {
 
 constexpr size_t kLineWidth = 100;
-
-int ThreadsFrom(const FlagValues& flags) {
-  if (const int64_t threads = flags.Int("threads"); threads > 0) return static_cast<int>(threads);
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 // This version computes on the CPU; asking for another device gives that device's own refusal.
 DeviceKind DeviceFrom(const FlagValues& flags) {
@@ -46,6 +42,12 @@ bool UsesSparseUpdates(const FlagValues& flags) {
 std::string AsWritten(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return fmt::format("{}", value.get<double>());
+  if (value.is_array()) {
+    std::vector<std::string> parts;
+    parts.reserve(value.size());
+    for (const nlohmann::ordered_json& part : value) parts.push_back(AsWritten(part));
+    return fmt::format("{}", fmt::join(parts, ","));
+  }
   return value.dump();
 }
 
@@ -59,18 +61,43 @@ bool AreSame(const std::filesystem::path& a, const std::filesystem::path& b) {
   return !error && first == second;
 }
 
-void RequireWritableFile(const std::string& path) {
-  constexpr std::string_view kExpected = "expected a file for metrics that can be written";
+void RequireWritableFile(const std::string& path, std::string_view content) {
+  const std::string expected = fmt::format("expected a file for {} that can be written", content);
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, fmt::format("{}, got a folder", kExpected));
+  if (std::filesystem::is_directory(path, ignored)) throw FileError(path, fmt::format("{}, got a folder", expected));
   const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
   const bool exists = std::filesystem::exists(path, ignored);
   const bool writable = exists ? access(path.c_str(), W_OK) == 0 : access(folder.c_str(), W_OK | X_OK) == 0;
   if (writable) return;
-  throw FileError(path, fmt::format("{}, got: {}", kExpected, std::generic_category().message(errno)));
+  throw FileError(path, fmt::format("{}, got: {}", expected, std::generic_category().message(errno)));
+}
+
+// Throws FileError when the file of `flag` is one that the run reads, saves, or writes for another flag.
+void RequireOwnFile(const FlagValues& flags, std::string_view flag, std::string_view content) {
+  const std::string& path = flags.Text(flag);
+  const auto refuse_if_at = [&](const std::string& other, std::string_view owner) {
+    if (other.empty() || !AreSame(path, other)) return;
+    throw FileError(path, fmt::format("expected a file of its own for {}, got one of --{}", content, owner));
+  };
+  for (const std::string_view data : {"data", "train", "dev", "test"}) {
+    if (flags.is_set(data)) refuse_if_at(ParseDataSource(flags.Text(data)).path, data);
+  }
+  for (const std::string_view other : {"load", "metrics", "trace", "svg"}) {
+    if (other != flag) refuse_if_at(flags.Text(other), other);
+  }
+  if (const std::string& folder = flags.Text("save"); !folder.empty()) {
+    for (const std::string& saved : {folder, BestModelPath(folder), LastModelPath(folder), StatePath(folder)}) {
+      refuse_if_at(saved, "save");
+    }
+  }
 }
 
 }  // namespace
+
+int ThreadsFrom(const FlagValues& flags) {
+  if (const int64_t threads = flags.Int("threads"); threads > 0) return static_cast<int>(threads);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
 
 PassOptions PassesFrom(const FlagValues& flags) {
   PassOptions passes;
@@ -118,7 +145,7 @@ nlohmann::ordered_json Configuration(const Invocation& call) {
   nlohmann::ordered_json config = {{"command", call.command.name}, {"version", Version()}};
   config.update(call.flags.ToJson(call.command.command));
   if (uses("device")) config["device"] = DeviceKindName(DeviceFrom(call.flags));
-  if (uses("threads")) config["threads"] = ThreadsFrom(call.flags);
+  if (uses("threads") && !config["threads"].is_array()) config["threads"] = ThreadsFrom(call.flags);
   if (uses("lookup_updates")) config["lookup_updates"] = UsesSparseUpdates(call.flags) ? "sparse" : "dense";
   return config;
 }
@@ -143,22 +170,22 @@ std::string DescribeConfiguration(const Invocation& call) {
 void RequireMetricsPlace(const FlagValues& flags) {
   const std::string& path = flags.Text("metrics");
   if (path.empty()) return;
-  const auto refuse_if_at = [&](const std::string& other, std::string_view flag) {
-    if (other.empty() || !AreSame(path, other)) return;
-    throw FileError(path, fmt::format("expected a file of its own for metrics, got one of --{}", flag));
-  };
-  for (const std::string_view flag : {"data", "train", "dev", "test"}) {
-    if (flags.is_set(flag)) refuse_if_at(ParseDataSource(flags.Text(flag)).path, flag);
-  }
-  refuse_if_at(flags.Text("load"), "load");
-  if (const std::string& folder = flags.Text("save"); !folder.empty()) {
-    for (const std::string& saved : {folder, BestModelPath(folder), LastModelPath(folder), StatePath(folder)}) {
-      refuse_if_at(saved, "save");
-    }
-  }
-  RequireWritableFile(path);
+  RequireOwnFile(flags, "metrics", "metrics");
+  RequireWritableFile(path, "metrics");
   if (MayHoldMetrics(path)) return;
   throw FileError(path, "expected a new file or an earlier metrics file, got a file that holds something else");
+}
+
+void RequireFilePlace(const FlagValues& flags, std::string_view flag, std::string_view content,
+                      std::string_view begin) {
+  const std::string& path = flags.Text(flag);
+  if (path.empty()) return;
+  RequireOwnFile(flags, flag, content);
+  RequireWritableFile(path, content);
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) || BeginsWith(path, begin)) return;
+  throw FileError(
+      path, fmt::format("expected a new file or an earlier one of {}, got one that holds something else", content));
 }
 
 void RequireWritableFolder(const std::string& folder) {

@@ -12,6 +12,7 @@
 #include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
+#include "cavs/command/parameter_values.h"
 #include "cavs/command/progress.h"
 #include "cavs/command/settings.h"
 #include "cavs/file_output.h"
@@ -156,7 +157,7 @@ class Training {
     call_.out.Line("{}{}", DescribeEpoch(report, options_.epochs, task(), evaluation), is_best ? "  best" : "");
     metrics_.Write("epoch", EpochFields(report, task(), evaluation));
     if (is_best && evaluation != nullptr) best_dev_ = *evaluation;
-    if (is_best && options_.save_folder.empty()) KeepValues();
+    if (is_best && options_.save_folder.empty()) best_values_.emplace(model());
     if (hinted_ || report.mean_width() >= kNarrow || report.tasks == 0) return;
     hinted_ = true;
     progress_.Line(
@@ -171,18 +172,9 @@ class Training {
     return fmt::format("{}; the same command with --resume goes on from {}", where, StatePath(options_.save_folder));
   }
 
-  // The best model of a run that saves none.
-  void KeepValues() {
-    const ParameterStore& parameters = model().parameters();
-    best_values_.clear();
-    for (int32_t p = 0; p < parameters.count(); ++p) best_values_.push_back(parameters.Get(p));
-  }
-
   void RestoreBest() {
     if (!options_.save_folder.empty()) return model().Load(BestModelPath(options_.save_folder));
-    for (size_t p = 0; p < best_values_.size(); ++p) {
-      model().parameters().Set(static_cast<int32_t>(p), best_values_[p]);
-    }
+    best_values_->Restore(&model());
   }
 
   Evaluation Measure(const Dataset& data, std::string_view part) {
@@ -227,8 +219,8 @@ class Training {
   Progress progress_;
   int64_t shown_epoch_ = 0;
   bool hinted_ = false;
-  std::vector<std::vector<float>> best_values_;
-  std::optional<Evaluation> best_dev_;  // of the best epoch, if this process has seen it
+  std::optional<ParameterValues> best_values_;  // of a run that saves none
+  std::optional<Evaluation> best_dev_;          // of the best epoch, if this process has seen it
 };
 
 }  // namespace

@@ -65,6 +65,22 @@ TEST(FlagTable, IsSound) {
   for (const SubCommandSpec& spec : SubCommands()) EXPECT_EQ(&Describe(spec.command), &spec);
 }
 
+// What says how to run, not what, is for `ablate` to compare: a new policy must not be forgotten.
+TEST(FlagTable, CallsEveryChoiceOfExecutionAPolicy) {
+  const std::string_view execution = FindFlag("batching")->group;
+  for (const FlagSpec& flag : Flags()) {
+    const bool chooses = flag.type == FlagType::kSwitch || flag.type == FlagType::kChoice;
+    if (!flag.policy) {
+      EXPECT_TRUE(flag.group != execution || !chooses || flag.name == "device") << flag.name;
+      continue;
+    }
+    EXPECT_EQ(flag.group, execution) << flag.name;
+    EXPECT_TRUE(IsUsedBy(flag, SubCommand::kAblate)) << flag.name;
+    EXPECT_GT(ValuesToTry(flag).size(), 1u) << flag.name;
+    for (const std::string_view value : ValuesToTry(flag)) EXPECT_NO_THROW(FlagValues().Set(flag, value)) << flag.name;
+  }
+}
+
 TEST(FlagTable, HasAnExampleForEverySubCommandThatParses) {
   for (const SubCommandSpec& spec : SubCommands()) {
     std::vector<std::string> words;
@@ -164,8 +180,9 @@ TEST(CommandLine, NamesTheNearestFlag) {
 
 TEST(CommandLine, RefusesFlagsOfOtherSubCommands) {
   EXPECT_REFUSED("[--epochs] is not used by 'eval', only by train", "eval", "--load=m", "--data=sst:d", "--epochs=3");
-  EXPECT_REFUSED("[--tolerance] is not used by 'train', only by verify", "--tolerance=1", "train", "--train=sst:t");
-  EXPECT_REFUSED("[--optimizer] is not used by 'verify', only by train, bench", "verify", "--data=sst:d",
+  EXPECT_REFUSED("[--tolerance] is not used by 'train', only by verify, ablate", "--tolerance=1", "train",
+                 "--train=sst:t");
+  EXPECT_REFUSED("[--optimizer] is not used by 'verify', only by train, bench, ablate", "verify", "--data=sst:d",
                  "--optimizer=sgd");
 }
 
@@ -222,6 +239,31 @@ TEST(CommandLine, RefusesStrayWords) {
   EXPECT_TRAIN_REFUSED("unexpected word '--'", "--", "--lr=1");
   EXPECT_TRAIN_REFUSED("unexpected word '-'", "-");
   EXPECT_TRAIN_REFUSED("unexpected word ''", "");
+}
+
+TEST(CommandLine, TakesListsOfPoliciesForAblateAlone) {
+  const FlagValues flags =
+      Parse({"ablate", "--data=sst:d", "--batching=depth,serial", "--fusion=no,yes", "--threads=2"}).flags;
+  EXPECT_EQ(flags.Text("batching"), "depth") << "the first one counts";
+  EXPECT_EQ(flags.ValueTexts(*FindFlag("batching")), (std::vector<std::string>{"depth", "serial"}));
+  EXPECT_EQ(flags.ValueTexts(*FindFlag("fusion")), (std::vector<std::string>{"false", "true"}));
+  EXPECT_FALSE(flags.is_list(*FindFlag("threads")));
+  const nlohmann::ordered_json json = flags.ToJson(SubCommand::kAblate);
+  EXPECT_EQ(json.at("fusion"), nlohmann::ordered_json::parse("[false, true]"));
+  EXPECT_EQ(json.at("threads"), 2);
+  EXPECT_REFUSED("[--batching] expected serial or depth or frontier or agenda, got 'dpeth'", "ablate", "--data=sst:d",
+                 "--batching=frontier,dpeth,serial");
+  EXPECT_REFUSED("[--memory] expected malloc or pool or arena, got ''", "ablate", "--data=sst:d", "--memory=arena,");
+  EXPECT_REFUSED("[--threads] expected different values, got '1,2,1'", "ablate", "--data=sst:d", "--threads=1,2,1");
+  EXPECT_REFUSED("[--hidden] expected a whole number", "ablate", "--data=sst:d", "--hidden=16,32");
+  EXPECT_TRAIN_REFUSED("[--batching] expected one value, got 'depth,serial'; only 'ablate' takes a list",
+                       "--batching=depth,serial");
+}
+
+TEST(CommandLine, TakesTheTolerancesOfSubCommandAndPrecision) {
+  EXPECT_EQ(Parse({"verify", "--data=sst:d"}).flags.Double("tolerance"), 1e-5);
+  EXPECT_EQ(Parse({"ablate", "--data=sst:d"}).flags.Double("tolerance"), 1e-4);
+  EXPECT_EQ(Parse({"ablate", "--data=sst:d", "--precision=bf16"}).flags.Double("tolerance"), 3e-2);
 }
 
 TEST(CommandLine, NeedsASubCommandAndItsFlags) {

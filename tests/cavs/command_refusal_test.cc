@@ -75,6 +75,28 @@ TEST_F(Refusal, WrongCommandLines) {
   ExpectRefused({"eval", "--load=x", data, "--loss=sum"}, 2, {"loss", "train"});
 }
 
+TEST_F(Refusal, GridsThatVaryTooMuchOrNotAtAll) {
+  const std::string data = "--data=sst:" + File("good.txt", kGoodTrees);
+  ExpectRefused({"train", data, "--memory=pool,arena"}, 2, {"--memory", "'pool,arena'", "ablate"});
+  ExpectRefused({"ablate", data, "--batching=depth,frontal"}, 2, {"--batching", "'frontal'"});
+  ExpectRefused({"ablate", data, "--grid=full"}, 2, {"64 settings", "--batching"});
+  ExpectRefused({"ablate", data, "--svg=" + folder_.File("none/picture.svg")}, 1, {"none/picture.svg", "a picture"});
+}
+
+TEST_F(Refusal, PicturesAndTracesOverOtherFiles) {
+  const std::string trees = File("good.txt", kGoodTrees), notes = File("notes.txt", "my notes");
+  const std::string metrics = File("metrics.json", "{\"event\":\"old\"}\n");
+  for (const std::string flag : {"--svg=", "--trace="}) {
+    const std::string command = flag == "--svg=" ? "ablate" : "bench";
+    ExpectRefused({command, "--data=sst:" + trees, flag + trees}, 1, {"good.txt", "--data"});
+    ExpectRefused({command, "--data=sst:" + trees, flag + notes}, 1, {"notes.txt", "something else"});
+    ExpectRefused({command, "--data=sst:" + trees, flag + metrics}, 1, {"metrics.json", "something else"});
+    ExpectRefused({command, "--data=sst:" + trees, flag + metrics, "--metrics=" + metrics}, 1, {"metrics.json"});
+    ExpectRefused({command, "--data=sst:" + trees, flag + "/dev/null"}, 1, {"/dev/null"});
+    ExpectRefused({command, "--data=sst:" + trees, flag + folder_.File(".")}, 1, {"folder"});
+  }
+}
+
 TEST_F(Refusal, FilesThatCannotBeRead) {
   ExpectDataRefused("sst:" + folder_.File("nothing.txt"), {"nothing.txt"});
   std::filesystem::create_directory(folder_.File("folder"));

@@ -405,24 +405,6 @@ TEST_F(Command, ExplainShowsWhatWasMerged) {
   EXPECT_THAT(Succeed({"explain", data, "--layers=2", "--nomerging"}).out, Not(HasSubstr(sum)));
 }
 
-TEST_F(Command, BenchSplitsTheTimeOfAStep) {
-  const CommandResult result =
-      Succeed({"bench", "--data=listops:generate", "--max_examples=64", "--hidden=16", "--embed=8", "--batch_size=32",
-               "--seconds=0.1", "--threads=1", "--metrics=" + File("bench.json")});
-  EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
-  const nlohmann::json event = Events(File("bench.json"), "bench").at(0);
-  for (const char* name : {"examples_per_s", "vertices_per_s", "gflops", "gemm_gflops", "peak_bytes"}) {
-    EXPECT_GT(event.at(name), 0) << name;
-  }
-  EXPECT_NEAR(event.at("gemm_fraction").get<double>(),
-              event.at("gflops").get<double>() / event.at("gemm_gflops").get<double>(), 1e-9);
-  double sum = 0;
-  for (const auto& [part, seconds] : event.at("split").items()) sum += part == "read" ? 0 : seconds.get<double>();
-  const double step = event.at("seconds").get<double>() / event.at("steps").get<double>();
-  EXPECT_NEAR(sum, step, 1e-9);
-  EXPECT_GE(event.at("split").at("other"), 0);
-}
-
 TEST_F(Command, QuietRunsSayNothingOnStderr) {
   const CommandResult result = Succeed({"train", "--train=listops:generate", "--max_examples=20", "--hidden=4",
                                         "--embed=4", "--epochs=1", "--batch_size=1", "--quiet"});

@@ -90,6 +90,29 @@ TEST(AtomicFile, ReportsThatThereIsNoRoom) {
   EXPECT_EXIT(write_beyond_the_limit(), ::testing::ExitedWithCode(3), "expected room for the whole file, got: ");
 }
 
+TEST(WriteFile, ReplacesTheWholeFile) {
+  const ScratchFolder folder;
+  WriteText(folder.File("file"), "a longer text than the new one");
+  WriteFile(folder.File("file"), "new");
+  EXPECT_EQ(ReadText(folder.File("file")), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.File(".")), {}), 1) << "nothing is left beside it";
+}
+
+TEST(BeginsWith, TellsFilesThatMayGiveWay) {
+  const ScratchFolder folder;
+  const auto begins = [&](const std::string& text) {
+    WriteText(folder.File("file"), text);
+    return BeginsWith(folder.File("file"), "<svg");
+  };
+  EXPECT_TRUE(begins("<svg xmlns="));
+  EXPECT_TRUE(begins("<sv")) << "cut off";
+  EXPECT_TRUE(begins(""));
+  EXPECT_FALSE(begins("<html"));
+  EXPECT_FALSE(begins(" <svg"));
+  EXPECT_FALSE(BeginsWith(folder.File("nothing"), "<svg"));
+  EXPECT_FALSE(BeginsWith(folder.File("."), "<svg"));
+}
+
 TEST(EnsureWritableFolder, CreatesFoldersAndLeavesNoFile) {
   const ScratchFolder folder;
   const std::string path = folder.File("a/b");

@@ -17,6 +17,14 @@ std::string Spelling(const FlagSpec& flag) {
   return flag.type == FlagType::kSwitch ? "  --[no]" + name : "  --" + name + "=";
 }
 
+// The text as it is before it is broken into lines.
+std::string Unbroken(const std::string& text) {
+  std::istringstream words(text);
+  std::string joined;
+  for (std::string word; words >> word;) joined += word + " ";
+  return joined;
+}
+
 TEST(Help, ListsEveryFlagAndSubCommand) {
   const std::string text = HelpText(nullptr);
   for (const FlagSpec& flag : Flags()) EXPECT_THAT(text, HasSubstr(Spelling(flag)));
@@ -50,6 +58,13 @@ TEST(Help, GivesTheDefaultOfASubCommand) {
   EXPECT_THAT(HelpText(FindSubCommand("verify")), HasSubstr("0: all; default 32]"));
   EXPECT_THAT(HelpText(FindSubCommand("train")), HasSubstr("0: all; default 0]"));
   EXPECT_THAT(HelpText(nullptr), HasSubstr("0: all; default 0, of verify 32]"));
+  EXPECT_THAT(Unbroken(HelpText(FindSubCommand("ablate"))), HasSubstr("[default 1e-4, with --precision=bf16 3e-2]"));
+}
+
+TEST(Help, TellsWhatTakesAList) {
+  const std::string text = Unbroken(HelpText(FindSubCommand("ablate")));
+  EXPECT_THAT(text, HasSubstr("[malloc, pool, arena; takes a list; default arena]"));
+  EXPECT_THAT(HelpText(FindSubCommand("train")), Not(HasSubstr("takes a list")));
 }
 
 TEST(Help, FitsIntoAHundredColumns) {
