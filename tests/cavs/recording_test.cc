@@ -136,7 +136,7 @@ TEST_F(Recording, TracedSpansNestAndStepsFillTheirTasks) {
   }
   EXPECT_EQ(counts[TraceLevel::kStep], launches);
   EXPECT_EQ(names["node"], 4) << "a task for each depth";
-  EXPECT_EQ(names["d node"], 4 + 1) << "and dF's products of all rows";
+  EXPECT_EQ(names["d node"], 4 + 2) << "and dF's product and sum of all rows";
   for (const char* part : {"plan", "forward", "backward", "optimizer", "recurrent", "head"})
     EXPECT_GT(names[part], 0) << part;
 }
