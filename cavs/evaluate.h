@@ -82,7 +82,8 @@ class Evaluator {
   // `model` must outlive the Evaluator. Throws std::invalid_argument when it has no "logits", or nothing to learn.
   explicit Evaluator(const Model& model, const SessionOptions& options = {});
 
-  // Both throw std::invalid_argument for a batch size below 1, OutOfMemory where one graph does not fit the memory limit.
+  // Both throw std::invalid_argument for a batch size below 1, OutOfMemory where one graph does not fit the memory
+  // limit.
   Evaluation Evaluate(const Dataset& data, int64_t batch_size, const Progress& progress = {});
 
   // Calls take(prediction) for every example, in order. Throws std::runtime_error that names the example when a logit

@@ -43,10 +43,9 @@ int64_t OffsetPlanner::Place(std::span<PlannedBlock> blocks, Order order) {
     const int64_t extent = ExtentOf(block);
     block.offset = FindOffset(blocks, block, extent);
     total = std::max(total, block.offset + extent);
-    const auto behind =
-        std::upper_bound(placed_.begin(), placed_.end(), block.offset, [&](int64_t offset, int32_t other) {
-          return offset < blocks[static_cast<size_t>(other)].offset;
-        });
+    const auto behind = std::upper_bound(
+        placed_.begin(), placed_.end(), block.offset,
+        [&](int64_t offset, int32_t other) { return offset < blocks[static_cast<size_t>(other)].offset; });
     placed_.insert(behind, i);
   }
   return total;

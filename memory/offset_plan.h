@@ -1,10 +1,10 @@
-// OffsetPlanner: places blocks whose lifetimes are known in one stretch of memory, so that blocks which are never needed
-// at the same time share bytes.
+// OffsetPlanner: places blocks whose lifetimes are known in one stretch of memory, so that blocks which are never
+// needed at the same time share bytes.
 //
-// After Pisarchyk and Lee (2020), "Efficient Memory Management for Deep Neural Net Inference": one block after another, each
-// into the smallest gap that its contemporaries leave, or behind them. Their order is the largest first; as no order is
-// best for all models, the longest-lived first is tried too, and the shorter stretch kept. Equal blocks give equal plans.
-// Scratch is reused: a warm planner allocates nothing. One thread at a time.
+// After Pisarchyk and Lee (2020), "Efficient Memory Management for Deep Neural Net Inference": one block after another,
+// each into the smallest gap that its contemporaries leave, or behind them. Their order is the largest first; as no
+// order is best for all models, the longest-lived first is tried too, and the shorter stretch kept. Equal blocks give
+// equal plans. Scratch is reused: a warm planner allocates nothing. One thread at a time.
 #pragma once
 
 #include <cstdint>

@@ -308,9 +308,8 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "arena",
      .value = "POLICY",
-     .help =
-         "Where tensors live: a system allocation each, reused blocks by size, one range rewound each minibatch, or such "
-         "a range in which values that are read no more make room for others.",
+     .help = "Where tensors live: a system allocation each, reused blocks by size, one range rewound each minibatch, "
+             "or such a range in which values that nothing reads any more make room for others.",
      .choices = "malloc|pool|arena|planned"},
     {.name = "memory_limit",
      .type = FlagType::kSize,

@@ -391,9 +391,10 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   const std::string data = "--data=tree:" + Write("mixed.txt", MixedTrees());
   const CommandResult result =
       Succeed({"explain", data, "--hidden=4", "--embed=4", "--metrics=" + File("explain.json")});
-  EXPECT_THAT(result.out, AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
-                                HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"), ContainsRegex("d h +d recurrent to d deferred\n"),
-                                ContainsRegex("d pushed h +d head to ")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
+                    HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"),
+                    ContainsRegex("d h +d recurrent to d deferred\n"), ContainsRegex("d pushed h +d head to ")));
   const nlohmann::json event = Events(File("explain.json"), "explain").at(0);
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
   EXPECT_LT(event.at("needed_bytes"), event.at("peak_bytes"));
@@ -417,8 +418,8 @@ TEST_F(Command, BenchSplitsTheTimeOfAStep) {
                "--seconds=0.1", "--threads=1", "--metrics=" + File("bench.json")});
   EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
   const nlohmann::json event = Events(File("bench.json"), "bench").at(0);
-  for (const char* name : {"examples_per_s", "vertices_per_s", "gflops", "gemm_gflops", "needed_bytes", "peak_bytes",
-                           "reserved_bytes"}) {
+  for (const char* name :
+       {"examples_per_s", "vertices_per_s", "gflops", "gemm_gflops", "needed_bytes", "peak_bytes", "reserved_bytes"}) {
     EXPECT_GT(event.at(name), 0) << name;
   }
   EXPECT_NEAR(event.at("gemm_fraction").get<double>(),

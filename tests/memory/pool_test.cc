@@ -131,9 +131,10 @@ TEST_P(PoolTest, WhatDoesNotFitIsRefusedBeforeAnythingIsTaken) {
   const auto pool = Make({.cap_bytes = 1 << 20, .name = "p"});
   pool->set_context(77);
   const std::vector<int64_t> bytes(9, 128 << 10);
-  EXPECT_THAT([&] { pool->Expect(bytes, "all tensors"); },
-              ThrowsMessage<OutOfMemory>(StrEq("[pool p] out of memory: asked for 1179648 bytes for all tensors, with 0 "
-                                               "bytes in use and a cap of 1048576 bytes, at 77 vertices")));
+  EXPECT_THAT(
+      [&] { pool->Expect(bytes, "all tensors"); },
+      ThrowsMessage<OutOfMemory>(StrEq("[pool p] out of memory: asked for 1179648 bytes for all tensors, with 0 "
+                                       "bytes in use and a cap of 1048576 bytes, at 77 vertices")));
   EXPECT_EQ(pool->statistics().reserved, 0);
   EXPECT_THROW(pool->Expect(std::vector<int64_t>(3, int64_t{1} << 62), "t"), OutOfMemory);
   EXPECT_NO_THROW(pool->Expect(std::span(bytes).first(6), "t"));
@@ -247,9 +248,9 @@ TEST(PoolPolicy, ParsesWhatItPrints) {
     EXPECT_EQ(ParsePoolPolicy(PoolPolicyName(policy)), policy);
     EXPECT_EQ(MakePool(policy, MakeDevice(DeviceKind::kCpu))->policy(), policy);
   }
-  EXPECT_THAT(
-      [] { ParsePoolPolicy("heap"); },
-      ThrowsMessage<std::invalid_argument>(StrEq("[memory policy] expected malloc, pool, arena or planned, got 'heap'")));
+  EXPECT_THAT([] { ParsePoolPolicy("heap"); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("[memory policy] expected malloc, pool, arena or planned, got 'heap'")));
 }
 
 }  // namespace

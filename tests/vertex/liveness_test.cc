@@ -30,9 +30,8 @@ Program TreeModel() {
     v.Push("h", x);
   };
   b.DeclareType("leaf", 0).Define([&](Vertex& v) { publish(v, Tanh(MatMul(v.Pull(words, "word"), input))); });
-  b.DeclareType("node", 2).Define([&](Vertex& v) {
-    publish(v, Tanh(MatMul(Tanh(MatMul(Concat(v.Gather(0, h), v.Gather(1, h)), inner)), outer)));
-  });
+  b.DeclareType("node", 2).Define(
+      [&](Vertex& v) { publish(v, Tanh(MatMul(Tanh(MatMul(Concat(v.Gather(0, h), v.Gather(1, h)), inner)), outer))); });
   const Expression score = MatMul(b.Pushed("h"), b.Parameter("w", Shape::Matrix(8, 1)));
   b.AddOutput("score", score);
   b.AddLoss(score * score);
