@@ -104,8 +104,7 @@ Evaluation Evaluator::Evaluate(const Dataset& data, int64_t batch_size, const Pr
   true_scores_.clear();
   for (int64_t begin = 0; begin < data.size(); begin += batch_size) {
     Pack(data, begin, batch_size);
-    session_.Forward(examples_, HeadRows::kLabelled);
-    Count(data, &result, &loss);
+    session_.Forward(examples_, HeadRows::kLabelled, [&] { Count(data, &result, &loss); });
     if (progress) progress(result.examples);
   }
   if (result.predictions > 0) result.loss = loss / static_cast<double>(result.predictions);
@@ -190,21 +189,26 @@ void Evaluator::Predict(const Dataset& data, int64_t batch_size, bool all_vertic
   RequireBatchSize(batch_size);
   for (int64_t begin = 0; begin < data.size(); begin += batch_size) {
     Pack(data, begin, batch_size);
-    session_.Forward(examples_, all_vertices ? HeadRows::kAll : HeadRows::kRoots);
-    output_ = session_.executor().output(logits_);
-    const GraphBatch& batch = session_.batch();
-    const std::span<const int32_t> vertices = session_.executor().head_vertices();
-    int64_t row = 0;
-    for (int64_t g = 0; g < batch.graph_count(); ++g) {
-      Prediction prediction{.example = batch.example(g), .root = {}, .vertices = {}};
-      const int32_t root = batch.graph(g).roots().front();
-      for (; row < std::ssize(vertices) && batch.graph_of(vertices[static_cast<size_t>(row)]) == g; ++row) {
-        VertexPrediction answer = PredictRow(data, vertices[static_cast<size_t>(row)], row);
-        if (answer.vertex == root) prediction.root = answer;
-        if (all_vertices) prediction.vertices.push_back(std::move(answer));
-      }
-      take(prediction);
+    session_.Forward(examples_, all_vertices ? HeadRows::kAll : HeadRows::kRoots,
+                     [&] { TakePredictions(data, all_vertices, take); });
+  }
+}
+
+void Evaluator::TakePredictions(const Dataset& data, bool all_vertices,
+                                const std::function<void(const Prediction&)>& take) {
+  output_ = session_.executor().output(logits_);
+  const GraphBatch& batch = session_.batch();
+  const std::span<const int32_t> vertices = session_.executor().head_vertices();
+  int64_t row = 0;
+  for (int64_t g = 0; g < batch.graph_count(); ++g) {
+    Prediction prediction{.example = batch.example(g), .root = {}, .vertices = {}};
+    const int32_t root = batch.graph(g).roots().front();
+    for (; row < std::ssize(vertices) && batch.graph_of(vertices[static_cast<size_t>(row)]) == g; ++row) {
+      VertexPrediction answer = PredictRow(data, vertices[static_cast<size_t>(row)], row);
+      if (answer.vertex == root) prediction.root = answer;
+      if (all_vertices) prediction.vertices.push_back(std::move(answer));
     }
+    take(prediction);
   }
 }
 

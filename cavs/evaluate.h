@@ -82,7 +82,8 @@ class Evaluator {
   // `model` must outlive the Evaluator. Throws std::invalid_argument when it has no "logits", or nothing to learn.
   explicit Evaluator(const Model& model, const SessionOptions& options = {});
 
-  // Throws std::invalid_argument for a batch size below 1.
+  // Both throw std::invalid_argument for a batch size below 1, OutOfMemory where one graph does not fit the memory
+  // limit.
   Evaluation Evaluate(const Dataset& data, int64_t batch_size, const Progress& progress = {});
 
   // Calls take(prediction) for every example, in order. Throws std::runtime_error that names the example when a logit
@@ -102,6 +103,8 @@ class Evaluator {
   void Count(const Dataset& data, Evaluation* result, double* loss);
   void CountClasses(const Dataset& data, Evaluation* result);
   void CollectScores();
+  // Of the part of the minibatch that the session holds.
+  void TakePredictions(const Dataset& data, bool all_vertices, const std::function<void(const Prediction&)>& take);
   VertexPrediction PredictRow(const Dataset& data, int32_t vertex, int64_t row) const;
 
   const Model* model_;

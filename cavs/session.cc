@@ -90,74 +90,120 @@ int32_t Session::Shards() const {
   return static_cast<int32_t>(std::min(threads, std::max<int64_t>(1, batch_.graph_count() / kGraphsOfShard)));
 }
 
-void Session::Plan(std::span<const Example> examples, bool training) {
+void Session::Begin(std::span<const Example> examples, bool training, HeadRows head) {
+  examples_.assign(examples.begin(), examples.end());
+  run_ = {};
+  run_.training = training;
+  run_.backward = training;
+  run_.head = head;
+  run_.seed = options_.seed;
+  run_.step = static_cast<uint64_t>(step_);
+  report_ = {};
+}
+
+void Session::Plan(std::span<const Example> part) {
+  executor_->Forget();
   const StopWatch watch;
   {
     TraceScope scope(trace_, TraceLevel::kPart, "plan");
     batch_.Clear();
-    for (const Example& example : examples) batch_.Add(*example.graph, example.number);
-    const bool draws = training && model_->executable(training)->draws();
+    for (const Example& example : part) batch_.Add(*example.graph, example.number);
+    const bool draws = run_.training && model_->executable(run_.training)->draws();
     const bool shares = options_.sharing != SharingPolicy::kOff && !draws;
     batch_.Shard(Shards());
     merged_ = shares ? sharer_.Merge(batch_, &shared_batch_) : std::span<const int32_t>();
     scheduler_->Plan(scheduled(), &schedule_);
     scope.set_rows(batch_.vertex_count());
   }
-  report_ = {};
-  report_.schedule_seconds = watch.Seconds();
-  if (batch_.vertex_count() < kRowsWorthPacking) return;
+  report_.schedule_seconds += watch.Seconds();
+  run_.packed = batch_.vertex_count() >= kRowsWorthPacking;
+  if (!run_.packed) return;
   const TraceScope scope(trace_, TraceLevel::kPart, "pack parameters");
   const StopWatch packing;
   model_->PackProducts();
-  report_.prepare_seconds = packing.Seconds();
+  report_.prepare_seconds += packing.Seconds();
 }
 
-RunOptions Session::Options(bool training, HeadRows head, float loss_scale) const {
-  RunOptions run;
-  run.training = training;
-  run.head = head;
-  run.seed = options_.seed;
-  run.step = static_cast<uint64_t>(step_);
-  run.packed = batch_.vertex_count() >= kRowsWorthPacking;
-  run.loss_scale = loss_scale;
-  return run;
+template <typename Run, typename Done>
+void Session::InParts(const Run& run, const Done& done) {
+  parts_.assign(1, examples_);
+  while (!parts_.empty()) {
+    const std::span<const Example> part = parts_.back();
+    parts_.pop_back();
+    Plan(part);
+    try {
+      run();
+    } catch (const OutOfMemory& refusal) {
+      if (part.size() < 2) throw;
+      Cut(part, refusal);
+      continue;
+    }
+    done();
+  }
 }
 
-void Session::Run(const RunOptions& options) {
-  last_run_ = options;
-  const SharedVertices shared{&batch_, merged_};
-  executor_->Forward(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
+// Memory grows with the examples, so that the parts of a minibatch that asked for twice the limit and a bit are thirds.
+void Session::Cut(std::span<const Example> part, const OutOfMemory& refusal) {
+  const int64_t size = std::ssize(part);
+  const int64_t times = refusal.cap_bytes() > 0 ? refusal.bytes_asked() / refusal.cap_bytes() : 1;
+  const int64_t count = std::clamp<int64_t>(times + 1, 2, size);
+  for (int64_t i = count; i-- > 0;) {
+    const int64_t begin = i * size / count, end = (i + 1) * size / count;
+    parts_.push_back(part.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  }
 }
+
+const SharedVertices* Session::shared() {
+  shared_ = {&batch_, merged_};
+  return merged_.empty() ? nullptr : &shared_;
+}
+
+void Session::RunForward() { executor_->Forward(scheduled(), schedule_, run_, shared()); }
 
 void Session::Report() {
-  report_.graphs = batch_.graph_count();
-  report_.vertices = batch_.vertex_count();
-  report_.predictions = executor_->head_rows();
-  report_.distinct_vertices = scheduled().vertex_count();
-  report_.tasks = schedule_.task_count();
-  report_.loss = executor_->loss();
-  report_.times = executor_->times();
-  report_.counters = executor_->counters();
-  report_.schedule_seconds += report_.times.pack;
+  ++report_.parts;
+  report_.graphs += batch_.graph_count();
+  report_.vertices += batch_.vertex_count();
+  report_.predictions += executor_->head_rows();
+  report_.distinct_vertices += scheduled().vertex_count();
+  report_.tasks += schedule_.task_count();
+  report_.loss += executor_->loss();
+  report_.times += executor_->times();
+  report_.counters += executor_->counters();
+  report_.schedule_seconds += executor_->times().pack;
 }
 
 const BatchReport& Session::Forward(std::span<const Example> examples, HeadRows head) {
-  Plan(examples, false);
-  Run(Options(false, head, 1.0f));
+  Begin(examples, false, head);
+  Plan(examples_);
+  RunForward();
   Report();
   return report_;
 }
 
-const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_t graphs_in_step) {
+const BatchReport& Session::Forward(std::span<const Example> examples, HeadRows head, const PartVisitor& visit) {
+  Begin(examples, false, head);
+  InParts([this] { RunForward(); },
+          [&] {
+            Report();
+            visit();
+          });
+  return report_;
+}
+
+const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_t graphs_in_step,
+                                       const PartVisitor& visit) {
   CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
-  Plan(examples, true);
+  Begin(examples, true, HeadRows::kLabelled);
   const int64_t graphs = graphs_in_step > 0 ? graphs_in_step : std::ssize(examples);
   const bool mean = options_.loss == LossReduction::kMean && graphs > 0;
-  RunOptions options = Options(true, HeadRows::kLabelled, mean ? 1.0f / static_cast<float>(graphs) : 1.0f);
-  options.backward = true;
-  Run(options);
-  executor_->Backward(gradients_.get());
-  Report();
+  run_.loss_scale = mean ? 1.0f / static_cast<float>(graphs) : 1.0f;
+  InParts([this] { RunForward(); },
+          [&] {
+            executor_->Backward(gradients_.get());
+            Report();
+            if (visit) visit();
+          });
   return report_;
 }
 
@@ -173,13 +219,26 @@ StepResult Session::Step(Optimizer& optimizer) {
 NonFinite Session::FindNonFinite() {
   PassOptions passes = model_->options().passes;
   passes.fusion = false;
-  const std::unique_ptr<Pool> pool = PoolFor(options_);
-  Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool.get(),
+  run_.backward = false;
+  Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool_.get(),
                    &threads_);
-  const SharedVertices shared{&batch_, merged_};
-  RunOptions options = last_run_;
-  options.backward = false;
-  return unfused.FindNonFinite(scheduled(), schedule_, options, merged_.empty() ? nullptr : &shared);
+  NonFinite place;
+  const auto look = [&](Executor& executor) {
+    if (!place.found) place = executor.FindNonFinite(scheduled(), schedule_, run_, shared());
+    executor.Forget();
+  };
+  InParts(
+      [&] {
+        try {
+          look(unfused);
+        } catch (const OutOfMemory&) {
+          // One graph that fits only as it ran, fused, is searched so.
+          if (batch_.graph_count() > 1) throw;
+          look(*executor_);
+        }
+      },
+      [] {});
+  return place;
 }
 
 void Session::Trace(TraceLog* log) {

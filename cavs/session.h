@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -43,7 +44,7 @@ struct SessionOptions {
   // kFsm plans by the policy that the Model keeps when the Session is made (cavs/learned_batching.h).
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
-  int64_t memory_limit = 0;  // bytes; 0 for none
+  int64_t memory_limit = 0;  // of what a minibatch computes, bytes; 0 for none
   // Equal work of a minibatch is done once. Has no effect on minibatches that draw dropout.
   SharingPolicy sharing = SharingPolicy::kInputs;
   int threads = 1;
@@ -58,11 +59,12 @@ struct Example {
   int64_t number = 0;
 };
 
-// What one minibatch was and cost. Seconds.
+// What one minibatch was and cost, summed over the parts that it ran in. Seconds.
 struct BatchReport {
   double loss = 0;  // summed over all predictions, not divided
   int64_t graphs = 0, vertices = 0, predictions = 0, tasks = 0;
   int64_t distinct_vertices = 0;  // that F ran over, after sharing
+  int64_t parts = 0;              // micro-batches: 1 unless the minibatch exceeded the memory limit
   double schedule_seconds = 0;    // packing graphs and planning
   double prepare_seconds = 0;     // packing the parameters that products read
   RunTimes times;
@@ -79,18 +81,28 @@ class Session {
   Session& operator=(const Session&) = delete;
   ~Session();
 
+  // Called behind each part of a minibatch, in the order of the examples, while executor(), batch() and schedule() are
+  // those of the part.
+  using PartVisitor = std::function<void()>;
+
   // Runs F and the head over `head` rows. Results are in executor() until the next call.
   // Throws std::invalid_argument when a graph does not fit F, OutOfMemory at the memory limit.
   const BatchReport& Forward(std::span<const Example> examples, HeadRows head = HeadRows::kRoots);
+  // The same in as many parts as the memory limit makes necessary, with equal results. Which parts depends on the
+  // examples and the options alone. Throws OutOfMemory only where a single graph does not fit.
+  const BatchReport& Forward(std::span<const Example> examples, HeadRows head, const PartVisitor& visit);
 
-  // Runs F and dF and adds into the gradients of the coming step. A step over several calls says in `graphs_in_step`
-  // how many graphs it has in all (0: those of this call), so that one batch of 8 equals two of 4. When it throws,
-  // gradients may hold a part of this call's: DropGradients before going on.
-  const BatchReport& Accumulate(std::span<const Example> examples, int64_t graphs_in_step = 0);
+  // Runs F and dF, in parts like the Forward above, and adds into the gradients of the coming step. A step over several
+  // calls says in `graphs_in_step` how many graphs it has in all (0: those of this call), so that one batch of 8 equals
+  // two of 4. `visit` may be empty; afterwards executor() holds the last part. When it throws, gradients may hold those
+  // of earlier parts: DropGradients before going on.
+  const BatchReport& Accumulate(std::span<const Example> examples, int64_t graphs_in_step = 0,
+                                const PartVisitor& visit = {});
   // Updates the parameters from the accumulated gradients and forgets these. Leaves the parameters as they are when the
   // gradient is not finite.
   StepResult Step(Optimizer& optimizer);
-  // Runs the last minibatch once more, operator by operator, to find where its first non-finite number came from.
+  // Runs the last minibatch once more, operator by operator, to find where its first non-finite number came from. Its
+  // graphs must still be there; its results are gone then.
   NonFinite FindNonFinite();
   // Forgets accumulated gradients without a step.
   void DropGradients();
@@ -124,11 +136,20 @@ class Session {
   const SessionOptions& options() const { return options_; }
 
  private:
-  void Plan(std::span<const Example> examples, bool training);
+  // Ends the last minibatch.
+  void Begin(std::span<const Example> examples, bool training, HeadRows head);
+  // Packs, shares and schedules a part of the minibatch.
+  void Plan(std::span<const Example> part);
   int32_t Shards() const;
-  void Run(const RunOptions& options);
+  // Calls run() for the minibatch, planned; where that throws OutOfMemory, for smaller and smaller parts of it. Calls
+  // done() behind each.
+  template <typename Run, typename Done>
+  void InParts(const Run& run, const Done& done);
+  void Cut(std::span<const Example> part, const OutOfMemory& refusal);
+  void RunForward();
   void Report();
-  RunOptions Options(bool training, HeadRows head, float loss_scale) const;
+  // Null where vertices of the part are not shared; valid until the next call.
+  const SharedVertices* shared();
 
   const Model* model_;
   Model* trained_ = nullptr;  // the same, when training
@@ -143,8 +164,11 @@ class Session {
   GraphBatch shared_batch_;          // of distinct vertices
   std::span<const int32_t> merged_;  // by vertex of batch_; empty when nothing is shared
   Schedule schedule_;
+  SharedVertices shared_;
+  std::vector<Example> examples_;                // of the minibatch
+  std::vector<std::span<const Example>> parts_;  // to run, the last one first
+  RunOptions run_;
   BatchReport report_;
-  RunOptions last_run_;
   std::vector<Example> numbered_;
   int64_t step_ = 0;
   TraceLog* trace_ = nullptr;

@@ -87,7 +87,7 @@ class Trainer {
   // is better if the first figure of its task (MetricsOf) is better on `dev`, or equal and the dev loss lower; losses
   // that are not finite are never the best. Throws NonFiniteError (OnNan::kStop, or an epoch that OnNan::kSkip skipped
   // as a whole), std::invalid_argument when the data have no label or a resumed run differs, FileError when a file
-  // cannot be written or read, OutOfMemory at the memory limit.
+  // cannot be written or read, OutOfMemory where one graph does not fit the memory limit.
   TrainingResult Run(const Dataset& train, const Dataset* dev = nullptr, const TrainerCallbacks& callbacks = {});
 
   Session& session() { return session_; }

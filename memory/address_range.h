@@ -23,8 +23,8 @@ class AddressRange {
   // Makes the first `bytes` usable, never more than `limit` bytes, rounded up to a page. Throws std::bad_alloc, and
   // changes nothing, when bytes exceed the limit or the reservation, or the device has no more memory.
   void Commit(int64_t bytes, int64_t limit);
-  // The same, but commits a quarter more than before at least if it commits at all, so that growth by small pieces takes
-  // few calls.
+  // The same, but commits a quarter more than before at least if it commits at all, so that growth by small pieces
+  // takes few calls.
   void Grow(int64_t bytes, int64_t limit);
 
   char* base() const { return base_; }

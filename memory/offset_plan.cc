@@ -9,11 +9,21 @@
 namespace cavs {
 namespace {
 
+// A plan that wastes no more than one part in so many is not worth a second try.
+constexpr int64_t kNegligible = 64;
+
 int64_t ExtentOf(const PlannedBlock& block) { return AlignUp(block.bytes, kAlignment) + kRedZone; }
 
 }  // namespace
 
 int64_t OffsetPlanner::Plan(std::span<PlannedBlock> blocks) {
+  const int64_t by_size = Place(blocks, Order::kSize);
+  if (by_size - LeastBytes(blocks) <= by_size / kNegligible) return by_size;
+  const int64_t by_duration = Place(blocks, Order::kDuration);
+  return by_duration < by_size ? by_duration : Place(blocks, Order::kSize);
+}
+
+int64_t OffsetPlanner::Place(std::span<PlannedBlock> blocks, Order order) {
   order_.clear();
   placed_.clear();
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -21,8 +31,11 @@ int64_t OffsetPlanner::Plan(std::span<PlannedBlock> blocks) {
     if (blocks[i].first <= blocks[i].last) order_.push_back(static_cast<int32_t>(i));
   }
   std::sort(order_.begin(), order_.end(), [&](int32_t a, int32_t b) {
-    const int64_t left = blocks[static_cast<size_t>(a)].bytes, right = blocks[static_cast<size_t>(b)].bytes;
-    return left != right ? left > right : a < b;
+    const PlannedBlock& left = blocks[static_cast<size_t>(a)];
+    const PlannedBlock& right = blocks[static_cast<size_t>(b)];
+    const int32_t left_duration = left.last - left.first, right_duration = right.last - right.first;
+    if (order == Order::kDuration && left_duration != right_duration) return left_duration > right_duration;
+    return left.bytes != right.bytes ? left.bytes > right.bytes : a < b;
   });
   int64_t total = 0;
   for (const int32_t i : order_) {
@@ -30,10 +43,9 @@ int64_t OffsetPlanner::Plan(std::span<PlannedBlock> blocks) {
     const int64_t extent = ExtentOf(block);
     block.offset = FindOffset(blocks, block, extent);
     total = std::max(total, block.offset + extent);
-    const auto behind =
-        std::upper_bound(placed_.begin(), placed_.end(), block.offset, [&](int64_t offset, int32_t other) {
-          return offset < blocks[static_cast<size_t>(other)].offset;
-        });
+    const auto behind = std::upper_bound(
+        placed_.begin(), placed_.end(), block.offset,
+        [&](int64_t offset, int32_t other) { return offset < blocks[static_cast<size_t>(other)].offset; });
     placed_.insert(behind, i);
   }
   return total;

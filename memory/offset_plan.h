@@ -1,9 +1,10 @@
-// OffsetPlanner: places blocks whose lifetimes are known in one stretch of memory, so that blocks which are never needed
-// at the same time share bytes.
+// OffsetPlanner: places blocks whose lifetimes are known in one stretch of memory, so that blocks which are never
+// needed at the same time share bytes.
 //
-// "Greedy by size" of Pisarchyk and Lee (2020), "Efficient Memory Management for Deep Neural Net Inference": the largest
-// block first, each into the smallest gap that its contemporaries leave, or behind them. Equal blocks give equal plans.
-// Scratch is reused: a warm planner allocates nothing. One thread at a time.
+// After Pisarchyk and Lee (2020), "Efficient Memory Management for Deep Neural Net Inference": one block after another,
+// each into the smallest gap that its contemporaries leave, or behind them. Their order is the largest first; as no
+// order is best for all models, the longest-lived first is tried too, and the shorter stretch kept. Equal blocks give
+// equal plans. Scratch is reused: a warm planner allocates nothing. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,13 @@ class OffsetPlanner {
   int64_t LeastBytes(std::span<const PlannedBlock> blocks);
 
  private:
+  enum class Order : uint8_t { kSize, kDuration };
+  // Sets the offsets, placing blocks in this order; returns the bytes of the stretch.
+  int64_t Place(std::span<PlannedBlock> blocks, Order order);
   // Where a block of `extent` bytes fits best among those placed that live at one of its times.
   int64_t FindOffset(std::span<const PlannedBlock> blocks, const PlannedBlock& block, int64_t extent) const;
 
-  std::vector<int32_t> order_;    // blocks, the largest first
+  std::vector<int32_t> order_;    // blocks as they are placed
   std::vector<int32_t> placed_;   // blocks, by offset
   std::vector<int64_t> changes_;  // by time: bytes that begin to be needed, less those that ended
 };

@@ -21,9 +21,9 @@
 namespace cavs {
 
 enum class PoolPolicy : uint8_t {
-  kMalloc,  // a system allocation for each tensor
-  kPool,    // blocks of a few sizes (at most a fifth of a block is rounding), kept and reused
-  kArena,   // one reserved address range, filled from the front; memory stays committed over minibatches
+  kMalloc,   // a system allocation for each tensor
+  kPool,     // blocks of a few sizes (at most a fifth of a block is rounding), kept and reused
+  kArena,    // one reserved address range, filled from the front; memory stays committed over minibatches
   kPlanned,  // an arena with one tensor for each run, in which values that are no longer read make room for others
 };
 inline constexpr PoolPolicy kPoolPolicies[] = {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena,

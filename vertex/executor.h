@@ -52,6 +52,14 @@ struct SharedVertices {
 // Seconds of one Forward and Backward, by part.
 struct RunTimes {
   double pack = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0;
+  RunTimes& operator+=(const RunTimes& other) {
+    pack += other.pack;
+    hoisted += other.hoisted;
+    recurrent += other.recurrent;
+    deferred += other.deferred;
+    backward += other.backward;
+    return *this;
+  }
 };
 
 struct RunCounters {

@@ -50,9 +50,11 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
   const auto number = [&](const char* name) { return fields.at(name).get<double>(); };
   out.Line("{} steps in {:.2f} s: {:.1f} examples/s, {:.0f} vertices/s", fields.at("steps").get<int64_t>(),
            number("seconds"), number("examples_per_s"), number("vertices_per_s"));
-  out.Line("{:.1f} tasks a step, {:.1f} vertices on average, {:.0f} kernel launches, {} copied, {} at the peak",
-           number("tasks_per_step"), number("mean_width"), number("launches_per_step"),
-           FormatSize(fields.at("copied_bytes").get<int64_t>()), FormatSize(fields.at("peak_bytes").get<int64_t>()));
+  const auto size = [&](const char* name) { return FormatSize(fields.at(name).get<int64_t>()); };
+  out.Line("{:.1f} tasks a step, {:.1f} vertices on average, {:.0f} kernel launches, {} copied",
+           number("tasks_per_step"), number("mean_width"), number("launches_per_step"), size("copied_bytes"));
+  out.Line("memory of a step: {} needed at one time, {} at the peak, {} held for it; a step runs in {:.1f} parts",
+           size("needed_bytes"), size("peak_bytes"), size("reserved_bytes"), number("parts_per_step"));
   out.Line("{:.3f} of the vertices are distinct and run", number("distinct_share"));
   out.Line("{:.1f} GFLOP/s of useful work, {:.3f} of this machine's {:.1f} ({:.1f} before, {:.1f} after)",
            number("gflops"), number("gemm_fraction"), number("gemm_gflops"), number("gemm_gflops_before"),
@@ -172,10 +174,13 @@ void RunBench(Invocation& call) {
       {"gemm_gflops_after", gemm_after},
       {"copied_bytes", totals.copied_bytes / totals.steps},
       {"peak_bytes", session.memory().peak},
+      {"needed_bytes", session.memory().needed},
+      {"reserved_bytes", session.memory().peak + session.memory().waste},
       {"split", Split(totals, read_of_step)},
       {"steps", totals.steps},
       {"seconds", totals.seconds},
       {"minibatches", warm},
+      {"parts_per_step", totals.PerStep(totals.parts)},
       {"tasks_per_step", totals.PerStep(totals.tasks)},
       {"mean_width", static_cast<double>(totals.vertices) / static_cast<double>(totals.tasks)},
       {"distinct_share", static_cast<double>(totals.distinct_vertices) / static_cast<double>(totals.vertices)},

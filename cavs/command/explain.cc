@@ -77,11 +77,37 @@ int64_t PrintMemory(const Session& session, std::vector<TensorBytes> tensors, in
   for (const TensorBytes& tensor : tensors) total += tensor.bytes();
   out.Line("== memory of a training step by tensor (--memory={})", PoolPolicyName(session.options().memory));
   for (const TensorBytes& tensor : tensors) {
-    out.Line("{:>10}  [{}, {}] {}", FormatSize(tensor.bytes()), tensor.rows, tensor.width, tensor.name);
+    const std::string place = tensor.offset >= 0 ? fmt::format(" at {}", tensor.offset) : "";
+    const std::string life = tensor.from == tensor.to ? std::string(tensor.from)  //
+                                                      : fmt::format("{} to {}", tensor.from, tensor.to);
+    out.Line("{:>10}  {:<16} {:<24} {}{}", FormatSize(tensor.bytes()),
+             fmt::format("[{}, {}]", tensor.rows, tensor.width), tensor.name, life, place);
   }
-  out.Line("{:>10}  in all; {} at the peak; parameters {}", FormatSize(total), FormatSize(session.memory().peak),
+  const MemoryStatistics& memory = session.memory();
+  out.Line("{:>10}  in all; {} needed at one time; {} at the peak, {} held for it; parameters {}", FormatSize(total),
+           FormatSize(memory.needed), FormatSize(memory.peak), FormatSize(memory.peak + memory.waste),
            FormatSize(parameters * static_cast<int64_t>(sizeof(float))));
   return total;
+}
+
+// The schedule and the memory of the minibatch that the session holds, and their figures.
+nlohmann::ordered_json PrintRun(Session& session, const Model& model, Output& out) {
+  const ScheduleReport report = Report(session.scheduled(), session.schedule());
+  if (session.options().batching == BatchingPolicy::kFsm) PrintBatching(model, out);
+  PrintSchedule(session, report, model.program().signature->types, out);
+  const int64_t bytes = PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), out);
+  return {{"graphs", session.batch().graph_count()},
+          {"vertices", session.batch().vertex_count()},
+          {"distinct_vertices", report.vertices},
+          {"edges", report.edges},
+          {"levels", report.levels},
+          {"tasks", report.tasks},
+          {"mean_width", report.mean_width},
+          {"task_lower_bound", report.task_lower_bound},
+          {"tensor_bytes", bytes},
+          {"needed_bytes", session.memory().needed},
+          {"peak_bytes", session.memory().peak},
+          {"reserved_bytes", session.memory().peak + session.memory().waste}};
 }
 
 }  // namespace
@@ -107,22 +133,16 @@ void RunExplain(Invocation& call) {
   for (int64_t i = 0; i < std::min(call.flags.Int("batch_size"), task.data.size()); ++i) {
     examples.push_back({&task.data.graphs[static_cast<size_t>(i)], i});
   }
-  session.Accumulate(examples);
-  const ScheduleReport report = Report(session.scheduled(), session.schedule());
-  if (options.batching == BatchingPolicy::kFsm) PrintBatching(model, call.out);
-  PrintSchedule(session, report, model.program().signature->types, call.out);
-  const int64_t bytes =
-      PrintMemory(session, session.executor().tensors(), model.parameters().total_elements(), call.out);
-  metrics.Write("explain", {{"graphs", std::ssize(examples)},
-                            {"vertices", session.batch().vertex_count()},
-                            {"distinct_vertices", report.vertices},
-                            {"edges", report.edges},
-                            {"levels", report.levels},
-                            {"tasks", report.tasks},
-                            {"mean_width", report.mean_width},
-                            {"task_lower_bound", report.task_lower_bound},
-                            {"tensor_bytes", bytes},
-                            {"peak_bytes", session.memory().peak}});
+  nlohmann::ordered_json fields;
+  const BatchReport& batch = session.Accumulate(examples, 0, [&] {
+    if (fields.empty()) fields = PrintRun(session, model, call.out);
+  });
+  if (batch.parts > 1) {
+    call.out.Line("\nthe minibatch of {} graphs runs in {} parts (--memory_limit={}); this was the first", batch.graphs,
+                  batch.parts, FormatSize(options.memory_limit));
+  }
+  fields["parts"] = batch.parts;
+  metrics.Write("explain", fields);
 }
 
 }  // namespace cavs

@@ -289,9 +289,9 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "arena",
      .value = "POLICY",
-     .help =
-         "Where tensors live: a system allocation each, reused blocks by size, or one range rewound each minibatch.",
-     .choices = "malloc|pool|arena",
+     .help = "Where tensors live: a system allocation each, reused blocks by size, one range rewound each minibatch, "
+             "or such a range in which values that nothing reads any more make room for others.",
+     .choices = "malloc|pool|arena|planned",
      .policy = true},
     {.name = "memory_limit",
      .type = FlagType::kSize,
@@ -301,7 +301,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "SIZE",
      .help =
          "Most memory for what a minibatch computes (activations and their gradients, not parameters), as 512MiB, 2GiB "
-         "or 1500MB.",
+         "or 1500MB. A minibatch that needs more runs in parts, with equal results.",
      .unit = "bytes unless a unit follows",
      .zero_means = "no limit"},
     {.name = "hoisting",

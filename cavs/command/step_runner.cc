@@ -13,6 +13,7 @@ namespace cavs {
 
 void RunTotals::Add(const BatchReport& report, double step_seconds, double optimizer_seconds) {
   ++steps;
+  parts += report.parts;
   examples += report.graphs;
   vertices += report.vertices;
   distinct_vertices += report.distinct_vertices;

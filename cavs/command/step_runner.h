@@ -14,7 +14,8 @@ namespace cavs {
 
 // Sums over the steps that were timed. Seconds.
 struct RunTotals {
-  int64_t steps = 0, examples = 0, vertices = 0, distinct_vertices = 0, tasks = 0, launches = 0, copied_bytes = 0;
+  int64_t steps = 0, parts = 0, examples = 0, vertices = 0, distinct_vertices = 0;
+  int64_t tasks = 0, launches = 0, copied_bytes = 0;
   double flops = 0;
   double seconds = 0;
   double schedule = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0, optimizer = 0;

@@ -108,27 +108,34 @@ class Verifier {
 
  private:
   void CheckTraining(std::span<const Example> examples) {
-    const BatchReport& report = training_.Accumulate(examples);
-    vertices_ += report.vertices;
     const SessionOptions& options = training_.options();
     RunOptions run;
     run.training = true;
     run.seed = options.seed;
     run.step = static_cast<uint64_t>(training_.step());
     if (options.loss == LossReduction::kMean) run.loss_scale = 1.0f / static_cast<float>(examples.size());
-    interpreter_.Forward(training_.batch(), run);
-    CompareValues(training_, "training");
+    const BatchReport& report = training_.Accumulate(examples, 0, [&] {
+      interpreter_.Forward(training_.batch(), run);
+      CompareValues(training_, "training");
+    });
+    vertices_ += report.vertices;
+    if (report.parts > 1) {
+      whole_.Clear();
+      for (const Example& example : examples) whole_.Add(*example.graph, example.number);
+      interpreter_.Forward(whole_, run);
+    }
     interpreter_.Backward();
     CompareGradients();
     training_.DropGradients();
   }
 
   void CheckInference(std::span<const Example> examples) {
-    inference_.Forward(examples, HeadRows::kAll);
     RunOptions run;
     run.head = HeadRows::kAll;
-    interpreter_.Forward(inference_.batch(), run);
-    CompareValues(inference_, "inference");
+    inference_.Forward(examples, HeadRows::kAll, [&] {
+      interpreter_.Forward(inference_.batch(), run);
+      CompareValues(inference_, "inference");
+    });
   }
 
   void CompareValues(Session& session, std::string_view mode) {
@@ -173,6 +180,7 @@ class Verifier {
   Session training_;
   Session inference_;
   Comparison comparison_;
+  GraphBatch whole_;  // of a minibatch that ran in parts
   int64_t vertices_ = 0;
 };
 

@@ -37,7 +37,8 @@ TEST_F(Measuring, BenchSplitsTheTimeOfAStep) {
   const CommandResult result = Succeed("bench", {"--threads=1", "--metrics=" + File("bench.json")});
   EXPECT_THAT(result.out, HasSubstr("GFLOP/s"));
   const nlohmann::json event = Events(File("bench.json"), "bench").at(0);
-  for (const char* name : {"examples_per_s", "vertices_per_s", "gflops", "gemm_gflops", "peak_bytes"}) {
+  for (const char* name :
+       {"examples_per_s", "vertices_per_s", "gflops", "gemm_gflops", "needed_bytes", "peak_bytes", "reserved_bytes"}) {
     EXPECT_GT(event.at(name), 0) << name;
   }
   EXPECT_NEAR(event.at("gemm_fraction").get<double>(),

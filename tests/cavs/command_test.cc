@@ -14,6 +14,7 @@ namespace cavs {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -307,12 +308,12 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
       "verify", data, "--hidden=12", "--embed=7", "--unary=keep", "--dropout=0.3", "--batch_size=4"};
   std::vector<std::vector<std::string>> choices;
   for (const std::string batching : {"serial", "depth", "frontier", "agenda", "fsm"}) {
-    for (const std::string memory : {"malloc", "pool", "arena"}) {
+    for (const std::string memory : {"malloc", "pool", "arena", "planned"}) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
   }
-  for (const std::string pass :
-       {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--loss=sum"}) {
+  for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse",
+                                 "--loss=sum", "--memory_limit=12KiB"}) {
     choices.push_back({pass});
   }
   for (const std::string sharing : {"none", "subgraphs"}) choices.push_back({"--sharing=" + sharing, "--dropout=0"});
@@ -390,11 +391,17 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   const std::string data = "--data=tree:" + Write("mixed.txt", MixedTrees());
   const CommandResult result =
       Succeed({"explain", data, "--hidden=4", "--embed=4", "--metrics=" + File("explain.json")});
-  EXPECT_THAT(result.out, AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
-                                HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"), HasSubstr("] d h\n"),
-                                HasSubstr("] d pushed h\n")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
+                    HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"),
+                    ContainsRegex("d h +d recurrent to d deferred\n"), ContainsRegex("d pushed h +d head to ")));
   const nlohmann::json event = Events(File("explain.json"), "explain").at(0);
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
+  EXPECT_LT(event.at("needed_bytes"), event.at("peak_bytes"));
+  const CommandResult planned = Succeed({"explain", data, "--hidden=4", "--embed=4", "--memory=planned",
+                                         "--memory_limit=4KiB", "--metrics=" + File("explain.json")});
+  EXPECT_THAT(planned.out, AllOf(ContainsRegex("hoisted to end at [0-9]+\n"), HasSubstr("this was the first")));
+  EXPECT_GT(Events(File("explain.json"), "explain").at(0).at("parts"), 1);
   EXPECT_EQ(Succeed({"explain", data, "--dot"}).out.substr(0, 7), "digraph");
 }
 

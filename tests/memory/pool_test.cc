@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,8 +48,7 @@ class PoolTest : public ::testing::TestWithParam<PoolPolicy> {
     return MakePool(GetParam(), MakeDevice(DeviceKind::kCpu), std::move(options));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Policies, PoolTest,
-                         ::testing::Values(PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena),
+INSTANTIATE_TEST_SUITE_P(Policies, PoolTest, ::testing::ValuesIn(kPoolPolicies),
                          [](const auto& policy) { return std::string(PoolPolicyName(policy.param)); });
 
 TEST_P(PoolTest, KeepsEveryTensorIntactOverRandomUse) {
@@ -101,9 +101,45 @@ TEST_P(PoolTest, WasteIsBounded) {
       EXPECT_GT(statistics.waste, alignment);
       break;
     case PoolPolicy::kArena:
+    case PoolPolicy::kPlanned:
       EXPECT_LE(statistics.waste, statistics.peak / 4 + alignment + (int64_t{1} << 16) + 4096);
       break;
   }
+}
+
+// What is announced fits, and an arena then holds a page and the alignment too much at most, however it has grown.
+TEST_P(PoolTest, AnnouncedTensorsFit) {
+  CounterRandom random(41);
+  std::vector<int64_t> bytes(200);
+  for (int64_t& tensor : bytes) tensor = RandomBytes(random);
+  const auto probe = Make();
+  for (const int64_t tensor : bytes) probe->Allocate(tensor, "t");
+  const int64_t enough = probe->statistics().reserved;
+  const auto pool = Make({.cap_bytes = enough, .name = "p"});
+  for (const size_t count : {size_t{50}, size_t{51}, size_t{120}, bytes.size()}) {
+    pool->Rewind();
+    pool->Expect(std::span(bytes).first(count), "all");
+    for (size_t i = 0; i < count; ++i) pool->Allocate(bytes[i], "t");
+    const MemoryStatistics& now = pool->statistics();
+    EXPECT_LE(now.reserved, enough + 4096);
+    if (GetParam() != PoolPolicy::kArena) continue;
+    EXPECT_LE(now.reserved - now.live, static_cast<int64_t>(count) * (kAlignment + kRedZone) + 4096);
+  }
+}
+
+TEST_P(PoolTest, WhatDoesNotFitIsRefusedBeforeAnythingIsTaken) {
+  const auto pool = Make({.cap_bytes = 1 << 20, .name = "p"});
+  pool->set_context(77);
+  const std::vector<int64_t> bytes(9, 128 << 10);
+  EXPECT_THAT(
+      [&] { pool->Expect(bytes, "all tensors"); },
+      ThrowsMessage<OutOfMemory>(StrEq("[pool p] out of memory: asked for 1179648 bytes for all tensors, with 0 "
+                                       "bytes in use and a cap of 1048576 bytes, at 77 vertices")));
+  EXPECT_EQ(pool->statistics().reserved, 0);
+  EXPECT_THROW(pool->Expect(std::vector<int64_t>(3, int64_t{1} << 62), "t"), OutOfMemory);
+  EXPECT_NO_THROW(pool->Expect(std::span(bytes).first(6), "t"));
+  pool->Allocate(1, "t");
+  EXPECT_THROW(pool->Expect({}, "t"), std::logic_error) << "in the middle of a minibatch";
 }
 
 TEST_P(PoolTest, AWarmPoolTakesNothingFromTheDevice) {
@@ -208,13 +244,13 @@ TEST_P(PoolTest, AddressSanitizerSeesStaleAndNeighbouringReads) {
 #endif
 
 TEST(PoolPolicy, ParsesWhatItPrints) {
-  for (const PoolPolicy policy : {PoolPolicy::kMalloc, PoolPolicy::kPool, PoolPolicy::kArena}) {
+  for (const PoolPolicy policy : kPoolPolicies) {
     EXPECT_EQ(ParsePoolPolicy(PoolPolicyName(policy)), policy);
     EXPECT_EQ(MakePool(policy, MakeDevice(DeviceKind::kCpu))->policy(), policy);
   }
-  EXPECT_THAT(
-      [] { ParsePoolPolicy("heap"); },
-      ThrowsMessage<std::invalid_argument>(StrEq("[memory policy] expected malloc, pool or arena, got 'heap'")));
+  EXPECT_THAT([] { ParsePoolPolicy("heap"); },
+              ThrowsMessage<std::invalid_argument>(
+                  StrEq("[memory policy] expected malloc, pool, arena or planned, got 'heap'")));
 }
 
 }  // namespace

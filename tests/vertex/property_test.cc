@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,21 +67,18 @@ TEST(Property, EveryCombinationEqualsTheInterpreter) {
     const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
     for (const PassOptions& passes : AllPassOptions()) {
       const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters);
-      Snapshot one_thread;
+      std::map<BatchingPolicy, Snapshot> first;
       for (const RunPolicy& policy : AllRunPolicies()) {
         Runner runner(executable, &subject.parameters, policy);
-        Snapshot result = runner.Run(batch->batch, options, true);
+        const Snapshot result = runner.Run(batch->batch, options, true);
         const Difference difference = WorstDifference(expected, result);
         Keep(difference, &worst);
         ++runs;
         ASSERT_LE(difference.error, kTolerance)
             << difference.tensor << ", model " << seed << ", " << ToString(passes) << " " << policy.ToString();
-        if (policy.threads == 1) {
-          one_thread = std::move(result);
-        } else {
-          ASSERT_EQ(one_thread, result) << "threads change bits: model " << seed << ", " << ToString(passes) << " "
-                                        << policy.ToString();
-        }
+        const Snapshot& same = first.try_emplace(policy.batching, result).first->second;
+        ASSERT_EQ(same, result) << "memory or threads change bits: model " << seed << ", " << ToString(passes) << " "
+                                << policy.ToString();
       }
     }
   }

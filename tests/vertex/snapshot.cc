@@ -153,7 +153,7 @@ Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStor
       executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),
       gradients_(executable_->forward().signature) {}
 
-Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients) {
+Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients, bool adds) {
   options.backward = gradients;
   const bool shares = sharing_ != SharingPolicy::kOff && !(options.training && executable_->draws());
   if (shares) {
@@ -167,7 +167,7 @@ Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients
   const Program& f = executable_->forward();
   Snapshot snapshot = TakeValues(f, batch, *executor_);
   if (!gradients) return snapshot;
-  gradients_.Clear();
+  if (!adds) gradients_.Clear();
   executor_->Backward(&gradients_);
   for (int32_t i = 0; i < parameters_->count(); ++i) {
     snapshot.push_back({"gradient of " + parameters_->declaration(i).name, {}, true});

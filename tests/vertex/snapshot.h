@@ -60,8 +60,10 @@ class Runner {
  public:
   Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy);
 
-  Snapshot Run(const GraphBatch& batch, RunOptions options, bool gradients);
-  const Executor& executor() const { return *executor_; }
+  // With gradients: of this run alone, or added to those of the runs before.
+  Snapshot Run(const GraphBatch& batch, RunOptions options, bool gradients, bool adds = false);
+  Executor& executor() { return *executor_; }
+  const MemoryStatistics& memory() const { return pool_->statistics(); }
   const Schedule& schedule() const { return schedule_; }
   const GraphBatch& shared_batch() const { return shared_batch_; }
   const Gradients& gradients() const { return gradients_; }
