@@ -50,11 +50,16 @@ void Compiler::CutIntoRuns() {
     for (size_t i = 0; i < list.steps.size(); ++i) {
       const auto place = static_cast<int32_t>(i);
       const bool local = !AddsUpRows(ProgramOf(list.steps[i].backward), list.steps[i]);
-      if (list.runs.empty() || !local || !list.runs.back().row_local) list.runs.push_back({place, place, local, 0});
+      if (list.runs.empty() || !local || !list.runs.back().row_local) list.runs.push_back({place, place, local, {}});
       list.runs.back().end = place + 1;
     }
-    for (StepRun& run : list.runs) run.block_rows = BlockRows(*e_, list, run);
+    for (StepRun& run : list.runs) run.block.rows = BlockRows(*e_, list, run);
   });
+  for (auto* types : {&e_->forward_types_, &e_->backward_types_}) {
+    for (FunctionSteps& function : *types) {
+      for (StepRun& run : function.phase(Phase::kRecurrent).runs) run.block.of_tasks = true;
+    }
+  }
 }
 
 // What one run alone writes and reads, row by row, is over with its block: the next block may use the same rows. Edges
@@ -90,7 +95,7 @@ void Compiler::NarrowToBlocks() {
   for (size_t b = 0; b < narrow.size(); ++b) {
     if (narrow[b] == 0 || user[b] == nullptr) continue;
     e_->buffers_[b].of_block = true;
-    e_->buffers_[b].block_rows = user[b]->block_rows;
+    e_->buffers_[b].block = user[b]->block;
   }
   ForEachList([&](StepList& list) {
     for (Step& step : list.steps) {

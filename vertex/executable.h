@@ -36,13 +36,19 @@ enum class BufferKind : uint8_t {
   kColumn,           // external float rows of column `id`, in row order of a vertex type or of the head
 };
 
+// How many rows the blocks of a run of steps have at most, and whether the run is of tasks, which may be narrower.
+struct BlockSize {
+  int64_t rows = 0;
+  bool of_tasks = false;
+};
+
 struct Buffer {
   BufferKind kind;
   RowSpace space;
   int64_t width = 0;
   int32_t id = -1;
-  bool of_block = false;   // kRows: used inside of one run of steps alone, and has the rows of a block for each lane
-  int64_t block_rows = 0;  // of_block
+  bool of_block = false;  // kRows: used inside of one run of steps alone, and has the rows of a block for each lane
+  BlockSize block = {};   // of_block: of that run
 };
 
 // Arrays of row numbers that a run derives from its Schedule.
@@ -98,12 +104,12 @@ struct Collection {
   friend bool operator==(const Collection&, const Collection&) = default;
 };
 
-// Steps [begin, end) of a list. Rows of a row-local run do not depend on each other: it may run block by block, of
-// block_rows rows each, and blocks side by side. Other runs have one step, which adds up rows.
+// Steps [begin, end) of a list. Rows of a row-local run do not depend on each other: it may run block by block, and
+// blocks side by side. Other runs have one step, which adds up rows.
 struct StepRun {
   int32_t begin = 0, end = 0;
   bool row_local = true;
-  int64_t block_rows = 0;
+  BlockSize block;
 };
 
 // Steps in order of execution, and the runs that tile them.

@@ -157,14 +157,16 @@ struct Executor::Impl {
   // Calls visit(range, lane) for the blocks of a run: on `lane`, or side by side on all lanes where that is kNoLane.
   template <typename Visit>
   void ForBlocks(const BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane, const Visit& visit) {
-    const int64_t blocks = run.row_local ? (range.rows + run.block_rows - 1) / run.block_rows : 1;
+    const int64_t blocks = run.row_local ? (range.rows + run.block.rows - 1) / run.block.rows : 1;
+    const int32_t type = steps.steps.front().step->space.type;
+    const int64_t largest = placement.rows(run.block, {type < 0 ? Space::kHead : Space::kVertex, type});
     const auto block = [&](int64_t i, int32_t on) {
       RowRange part = range;
       if (blocks > 1) {
-        const int64_t first = i * run.block_rows;
-        part = Part(steps, range, first, std::min(run.block_rows, range.rows - first));
+        const int64_t first = i * run.block.rows;
+        part = Part(steps, range, first, std::min(run.block.rows, range.rows - first));
       }
-      part.block = on * run.block_rows;
+      part.block = on * largest;
       visit(part, on);
     };
     if (lane == kNoLane && blocks > 1 && threads->size() > 1) {
@@ -185,7 +187,7 @@ struct Executor::Impl {
       const std::span<const BoundStep> recorded(steps.steps.data() + run.begin, steps.steps.data() + run.end);
       return ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { recorder.Run(recorded, part); });
     }
-    const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block_rows;
+    const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block.rows;
     if (lane == kNoLane && !apart) {
       ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { RunBlock(steps, run, part, &runner); });
       return;

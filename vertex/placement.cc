@@ -84,12 +84,20 @@ void Placement::CountRows() {
       class_rows_[static_cast<size_t>(c)] += schedule_->rows(type);
     }
   }
+  widest_task_.assign(static_cast<size_t>(type_total_), 0);
+  for (const Task& task : schedule_->tasks()) {
+    int64_t& widest = widest_task_[static_cast<size_t>(task.type)];
+    widest = std::max(widest, task.count);
+  }
 }
 
 int64_t Placement::rows(const Buffer& buffer, int32_t lanes) const {
   if (buffer.kind != BufferKind::kRows) return class_rows(executable_->channel_class(buffer.id));
-  const int64_t all = rows(buffer.space);
-  return buffer.of_block ? (lanes - 1) * buffer.block_rows + std::min(all, buffer.block_rows) : all;
+  return buffer.of_block ? lanes * rows(buffer.block, buffer.space) : rows(buffer.space);
+}
+
+int64_t Placement::rows(const BlockSize& block, const RowSpace& space) const {
+  return std::min(block.rows, block.of_tasks ? widest_task_[static_cast<size_t>(space.type)] : rows(space));
 }
 
 int64_t Placement::rows(const RowSpace& space) const {

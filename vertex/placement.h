@@ -32,6 +32,8 @@ class Placement {
   int64_t vertices() const { return batch_->vertex_count(); }
   // Rows of a buffer that a run owns, where `lanes` blocks run side by side.
   int64_t rows(const Buffer& buffer, int32_t lanes) const;
+  // Rows of the largest block over the vertices of a type, or over the head.
+  int64_t rows(const BlockSize& block, const RowSpace& space) const;
   int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
   // First row of a type in the tables of a class; -1 when the type is not in the class.
   int64_t base(int32_t channel_class, int32_t type) const;
@@ -84,6 +86,7 @@ class Placement {
   int64_t type_total_ = 0;
   std::vector<int64_t> class_base_;  // [classes, types]
   std::vector<int64_t> class_rows_;
+  std::vector<int64_t> widest_task_;  // by type: vertices
   std::vector<std::vector<int32_t>> indices_;
   std::vector<std::vector<float>> column_rows_;  // by buffer
   std::vector<std::vector<int32_t>> labels_;     // by column

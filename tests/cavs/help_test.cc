@@ -63,7 +63,7 @@ TEST(Help, GivesTheDefaultOfASubCommand) {
 
 TEST(Help, TellsWhatTakesAList) {
   const std::string text = Unbroken(HelpText(FindSubCommand("ablate")));
-  EXPECT_THAT(text, HasSubstr("[malloc, pool, arena; takes a list; default arena]"));
+  EXPECT_THAT(text, HasSubstr("[malloc, pool, arena, planned; takes a list; default arena]"));
   EXPECT_THAT(HelpText(FindSubCommand("train")), Not(HasSubstr("takes a list")));
 }
 
