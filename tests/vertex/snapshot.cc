@@ -137,9 +137,7 @@ std::vector<RunPolicy> AllRunPolicies() {
                                         BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
     for (const PoolPolicy memory : kPoolPolicies) {
       for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
-    }
-    for (const int32_t shards : {2, 3}) {
-      all.push_back({batching, PoolPolicy::kArena, /*threads=*/2, SharingPolicy::kOff, shards});
+      for (const int32_t shards : {2, 3}) all.push_back({batching, memory, /*threads=*/2, SharingPolicy::kOff, shards});
     }
   }
   return all;
