@@ -1,9 +1,11 @@
 // Session: one thread of work on a Model: schedules minibatches, runs F and dF, and owns the memory of a run.
 //
 // A Session on a const Model runs forward only and keeps nothing for gradients; many of them may share one Model.
-// A Session on a mutable Model trains it and must be its only user. A Session is used by one thread at a time. In
-// f32, with ParallelPolicy::kAuto or kTask and the default passes and sharing, the answers do not depend on `threads`,
-// bit for bit; otherwise they do within rounding.
+// A Session on a mutable Model trains it and must be its only user. A Session is used by one thread at a time.
+//
+// Answers depend on `threads` within rounding at most, and not at all, bit for bit, with ParallelPolicy::kTask. With
+// kAuto neither, given: parameters in f32, the default passes, and SharingPolicy::kOff or kInputs where no vertex
+// without children is of a type that recurs (those of DeclareChildSumTreeLstm are: each shard shares its own).
 #pragma once
 
 #include <cstdint>
@@ -29,11 +31,12 @@ enum class LossReduction : uint8_t {
   kSum,
 };
 
-// How the cores are used.
+// How the cores are used. In shards (GraphBatch::Shard), each recurring on a thread of its own; what does not recur is
+// shared out inside of large kernels in any case.
 enum class ParallelPolicy : uint8_t {
-  kAuto,   // shards where the minibatch has graphs enough, else inside of large kernels
+  kAuto,   // in shards of at least two graphs, where the minibatch is large enough; else as kTask
   kTask,   // inside of large kernels alone
-  kShard,  // as many shards as threads
+  kShard,  // in as many shards as threads, or as graphs where these are fewer
 };
 // "auto", "task", "shard".
 std::string_view ParallelPolicyName(ParallelPolicy policy);

@@ -25,13 +25,16 @@ class GraphBatch {
 
   // Overwrites this batch with the distinct vertices of `batch`: its vertex v becomes merged[v], where equal vertices
   // have one number and children are numbered like any other vertex. `origin` [merged vertices] names a vertex of
-  // `batch` for each of ours, which stands for it: graph_of() and local_id() are its own. Graphs are those of `batch`.
+  // `batch` for each of ours, which stands for it: graph_of(), local_id() and shard_of() are its own. Graphs and shards
+  // are those of `batch`.
   void Merge(const GraphBatch& batch, std::span<const int32_t> origin, std::span<const int32_t> merged);
 
-  // Cuts the graphs into at most `shards` runs of consecutive graphs with about equally many vertices each; every run
-  // has a graph. Clear() and Add() end it: a batch that was not cut is one shard. Children are in their parents' shard.
+  // Cuts the batch into shards: runs of consecutive graphs, as many as `shards` (at least 1) or as there are graphs.
+  // Every shard has a graph, and none has more vertices than an even share and the largest graph together. Cuts anew
+  // when called again; Clear() and Add() end it: a batch that was not cut is one shard. A vertex is in the shard of its
+  // graph, so its children are in the same one, but for children in a merged batch that were merged across shards.
   void Shard(int32_t shards);
-  int32_t shard_count() const { return shards_; }
+  int32_t shard_count() const { return shards_; }  // at least 1
   int32_t shard_of(int64_t v) const { return shards_ == 1 ? 0 : shard_of_graph_[static_cast<size_t>(graph_of(v))]; }
 
   int64_t graph_count() const { return static_cast<int64_t>(graphs_.size()); }

@@ -50,9 +50,9 @@ class Schedule {
   // Appends a segment of `task_count` tasks. `task_of` is for the last vertices of the batch, as many as it has
   // entries: the number of the new task, from 0, that evaluates the vertex, or kNone for one that the segment leaves
   // out. Rows of a task are in ascending order of vertices, and so of graphs and shards. Every task has vertices, of
-  // one type; none of them has been scheduled before, and all their children are missing or scheduled by earlier tasks;
-  // CAVS_CHECK guards this, and after a failure the schedule is good for Clear() alone. An empty segment is not
-  // recorded.
+  // one type; none of them has been scheduled before, and all their children are missing or scheduled by earlier tasks.
+  // All segments have the same number of shards, so a batch that grows must not be cut. CAVS_CHECK guards this, and
+  // after a failure the schedule is good for Clear() alone. An empty segment is not recorded.
   void Append(const GraphBatch& batch, std::span<const int32_t> task_of, int64_t task_count);
 
   std::span<const Task> tasks() const { return tasks_; }
@@ -60,9 +60,11 @@ class Schedule {
   std::span<const Task> tasks(const Segment& segment) const {
     return tasks().subspan(static_cast<size_t>(segment.first_task), static_cast<size_t>(segment.task_count));
   }
-  // What of a task belongs to one shard of the batch (GraphBatch::Shard): a run of its rows, maybe none. Tasks of one
-  // shard need nothing of another.
+  // Of the batch that was scheduled; 1 unless it was cut (GraphBatch::Shard).
   int32_t shard_count() const { return shard_count_; }
+  // The rows and edges of task number `task` that belong to `shard`: a run of the task's own, and unlike a whole task
+  // maybe none (count 0). Parts of one shard, in the order of tasks, need nothing of another shard, save vertices that
+  // were merged across shards (sharing.h), which do not recur.
   Task Part(int64_t task, int32_t shard) const;
   // The tasks from last to first; a view that copies nothing.
   ReversedTasks Reversed() const { return ReversedTasks(tasks()); }

@@ -6,8 +6,8 @@
 //   agenda    all ready vertices of a type, the type of the lowest average depth first (DyNet)
 //   fsm       all ready vertices of a type, which a learned table chooses (ED-Batch; graph/fsm_policy.h)
 //
-// Vertices of a task are in the order of their graphs, so that the rows of a shard follow each other and the order of
-// rows does not depend on the number of shards.
+// Vertices of a task are in the order of their graphs, and of their ids inside of one. So the rows of each shard of a
+// batch (GraphBatch::Shard) follow each other, and the order of rows does not depend on the number of shards.
 //
 // All depend on the batch (and the table) alone, take linear time (plus, for every task of the last three, the time to
 // go through the types that have ready vertices), and do not recurse. Ties go to the lowest type. A scheduler keeps

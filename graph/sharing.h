@@ -5,7 +5,8 @@
 //   inputs     vertices without children: a word is embedded and transformed once per minibatch
 //   subgraphs  whole subgraphs
 //
-// Vertices of a recurrent type merge inside of their shard alone, so that shards can recur side by side.
+// Vertices of a recurrent type merge inside of their shard (GraphBatch::Shard) alone, so that shards can recur side by
+// side; all others across shards too.
 // Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with
 // the original vertices. At most kMostCopies vertices become one, so that these sums stay short and lose no digits.
 // Linear time, no recursion, scratch is reused. One thread per Sharer.

@@ -3,7 +3,7 @@
 // The caller works too, as worker 0, and Run returns when every job is done. Workers that find nothing to do spin for
 // about 50 us, then sleep; Run never waits for a worker that has not woken up in time to take a job. A pool belongs to
 // one thread at a time: Run must not be called from two threads at once or from inside a job.
-// A pool of size 1 starts no thread and runs everything inline.
+// A pool of size 1 starts no thread, runs everything inline and has no state: it may be shared by threads and nested.
 #pragma once
 
 #include <atomic>

@@ -101,6 +101,41 @@ TEST(ThreadPool, UsesItsThreads) {
   }
 }
 
+// Runs that come about when workers fall asleep, 50 us after the last one. All jobs of a run wait for each other, so
+// that a worker which sleeps through the call shows.
+TEST(ThreadPool, NoWorkerSleepsThroughACall) {
+  for (const int threads : {2, 3}) {
+    ThreadPool pool(threads);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    for (int run = 0; std::chrono::steady_clock::now() < end; ++run) {
+      std::this_thread::sleep_for(std::chrono::microseconds(run * 7 % 90));
+      std::atomic<int> arrived{0};
+      std::atomic<bool> all{true};
+      pool.Run(threads, [&](int64_t /*job*/, int /*worker*/) {
+        ++arrived;
+        const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (arrived < threads && all) {
+          if (std::chrono::steady_clock::now() > limit) all = false;
+          std::this_thread::yield();
+        }
+      });
+      ASSERT_TRUE(all) << arrived << " of " << threads << " came to run " << run;
+    }
+  }
+}
+
+TEST(ThreadPool, OfOneThreadServesManyAtOnceAndNested) {
+  ThreadPool inline_pool(1), pool(3);
+  std::vector<int64_t> sums(6);
+  pool.Run(std::ssize(sums), [&](int64_t job, int /*worker*/) {
+    inline_pool.Run(100, [&](int64_t i, int worker) {
+      ASSERT_EQ(worker, 0);
+      inline_pool.Run(2, [&](int64_t /*half*/, int /*worker*/) { sums[static_cast<size_t>(job)] += i; });
+    });
+  });
+  EXPECT_THAT(sums, Each(2 * 4950));
+}
+
 TEST(ThreadPool, RefusesNestedRuns) {
   ThreadPool pool(2);
   const auto nested = [&] { pool.Run(2, [&](int64_t, int) { pool.Run(2, [](int64_t, int) {}); }); };

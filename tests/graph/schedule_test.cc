@@ -121,6 +121,52 @@ TEST_F(ScheduleTest, RefusesWhatIsNoOrder) {
   EXPECT_THROW(Append({0, 0, 2, 1, kNo}, 3), std::logic_error) << "child in a later task";
 }
 
+TEST_F(ScheduleTest, PartsOfTasksAreRunsOfRows) {
+  const InputGraph lone = [] {
+    InputGraphBuilder builder(MakeColumns({}));
+    builder.AddVertex(0);
+    builder.AddVertex(1, {0});
+    return builder.Build();
+  }();
+  batch_.Add(lone, 1);  // vertices 5 and 6
+  batch_.Shard(2);
+  Append({0, 0, 1, 2, 3, 0, 1}, 4);
+  ASSERT_EQ(schedule_.shard_count(), 2);
+  const auto expect_part = [&](int64_t task, int32_t shard, const Task& want) {
+    const Task part = schedule_.Part(task, shard);
+    EXPECT_EQ(part.type, want.type);
+    EXPECT_EQ(part.first_row, want.first_row);
+    EXPECT_EQ(part.count, want.count);
+    EXPECT_EQ(part.first_edge, want.first_edge);
+    EXPECT_EQ(part.edge_count, want.edge_count);
+  };
+  expect_part(0, 0, {0, 0, 2, 0, 0});
+  expect_part(0, 1, {0, 2, 1, 0, 0});
+  expect_part(1, 0, {1, 0, 1, 0, 1});
+  expect_part(1, 1, {1, 1, 1, 1, 1});
+  expect_part(2, 0, {1, 2, 1, 2, 3});
+  expect_part(2, 1, {1, 3, 0, 5, 0});  // the second shard is done by then
+  schedule_.Clear();
+  EXPECT_EQ(schedule_.shard_count(), 1);
+  batch_.Shard(1);
+  Append({0, 0, kNone, kNone, kNone, 0, kNone}, 1);
+  expect_part(0, 0, {0, 0, 3, 0, 0});
+}
+
+TEST_F(ScheduleTest, RefusesToMixShards) {
+  batch_.Add(graph_, 1);
+  batch_.Shard(2);
+  Append({0, 0, kNone, kNone, kNone, 0, 0, kNone, kNone, kNone}, 1);
+  batch_.Shard(1);
+  EXPECT_THROW(Append({kNone, kNone, 0, kNone, kNone, kNone, kNone, 0, kNone, kNone}, 1), std::logic_error);
+  schedule_.Clear();
+  // Shards of a merged batch are those of vertices that stand for others, which must be in order.
+  GraphBatch merged;
+  batch_.Shard(2);
+  merged.Merge(batch_, std::vector<int32_t>{5, 0}, std::vector<int32_t>(10, 0));
+  EXPECT_THROW(schedule_.Append(merged, std::vector<int32_t>{0, 0}, 1), std::logic_error);
+}
+
 TEST_F(ScheduleTest, ReportsTheLowerBound) {
   Append({0, 0, 1, 2, 3}, 4);
   const ScheduleReport report = Report(batch_, schedule_);

@@ -59,7 +59,10 @@ void ExpectValid(const GraphBatch& batch, const Schedule& schedule) {
     ASSERT_LE(next_row[task.type], schedule.rows(task.type));
     EXPECT_EQ(schedule.edge_begin(task.type)[static_cast<size_t>(task.first_row)], task.first_edge);
     EXPECT_EQ(schedule.edge_begin(task.type)[static_cast<size_t>(next_row[task.type])], next_edge[task.type]);
-    for (const int32_t v : TaskVertices(schedule, task)) {
+    const std::vector<int32_t> vertices = TaskVertices(schedule, task);
+    EXPECT_TRUE(std::is_sorted(vertices.begin(), vertices.end()))
+        << "task " << t << " is not in the order of its graphs";
+    for (const int32_t v : vertices) {
       EXPECT_EQ(batch.type(v), task.type);
       EXPECT_EQ(std::exchange(task_of[static_cast<size_t>(v)], t), -1) << "vertex " << v << " twice";
     }
@@ -83,6 +86,31 @@ void ExpectValid(const GraphBatch& batch, const Schedule& schedule) {
   for (int32_t type = 0; type < batch.type_count(); ++type) {
     EXPECT_EQ(schedule.rows(type), next_row[type]);
     EXPECT_EQ(schedule.edges(type), next_edge[type]);
+  }
+}
+
+// Checks that the parts of every task are its rows and edges, cut at the borders of the batch's shards.
+void ExpectParts(const GraphBatch& batch, const Schedule& schedule) {
+  ASSERT_EQ(schedule.shard_count(), batch.shard_count());
+  for (int64_t t = 0; t < schedule.task_count(); ++t) {
+    const Task& task = schedule.tasks()[static_cast<size_t>(t)];
+    int64_t next_row = task.first_row, next_edge = task.first_edge;
+    for (int32_t shard = 0; shard < schedule.shard_count(); ++shard) {
+      const Task part = schedule.Part(t, shard);
+      EXPECT_EQ(part.type, task.type);
+      EXPECT_EQ(part.first_row, next_row);
+      EXPECT_EQ(part.first_edge, next_edge);
+      int64_t edges = 0;
+      for (const int32_t v : TaskVertices(schedule, part)) {
+        EXPECT_EQ(batch.shard_of(v), shard);
+        edges += std::ssize(batch.children(v));
+      }
+      EXPECT_EQ(part.edge_count, edges);
+      next_row += part.count;
+      next_edge += part.edge_count;
+    }
+    EXPECT_EQ(next_row, task.first_row + task.count);
+    EXPECT_EQ(next_edge, task.first_edge + task.edge_count);
   }
 }
 
@@ -174,6 +202,25 @@ TEST_P(EveryPolicy, PlansRandomBatches) {
     EXPECT_GE(report.tasks, report.task_lower_bound);
     EXPECT_GE(report.tasks, report.levels);
     EXPECT_EQ(report.tasks, schedule.task_count());
+  }
+}
+
+TEST_P(EveryPolicy, ShardsCutTasksAndLeaveTheOrderOfRows) {
+  const auto scheduler = MakeScheduler(GetParam());
+  Schedule schedule;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const auto graphs = RandomGraphs(seed, 9, {.shuffle_ids = seed % 3 != 0});
+    GraphBatch batch = testing::PackAll(graphs);
+    const Schedule whole = PlanWith(GetParam(), batch);
+    for (const int32_t shards : {3, 1, 2, 5}) {
+      batch.Shard(shards);
+      scheduler->Plan(batch, &schedule);
+      ASSERT_NO_FATAL_FAILURE(ExpectValid(batch, schedule));
+      ASSERT_NO_FATAL_FAILURE(ExpectParts(batch, schedule));
+      EXPECT_EQ(schedule.task_count(), whole.task_count());
+      EXPECT_THAT(schedule.row_of_vertex(), ::testing::ElementsAreArray(whole.row_of_vertex()));
+    }
   }
 }
 

@@ -3,15 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
 #include <vector>
+
+#include "graph/scheduler.h"
+#include "tests/graph/random_graphs.h"
 
 namespace cavs {
 namespace {
 
 constexpr int kWord = 0, kLabel = 1;
 
-class SharingTest : public testing::Test {
+class SharingTest : public ::testing::Test {
  protected:
   SharingTest() : builder_(columns_) {}
 
@@ -120,6 +124,77 @@ TEST_F(SharingTest, AtMostSoManyVerticesBecomeOne) {
   EXPECT_EQ(shared_.vertex_count(), 3);
   EXPECT_EQ(std::count(merged.begin(), merged.end(), 0), Sharer::kMostCopies);
   EXPECT_EQ(std::count(merged.begin(), merged.end(), 2), Sharer::kMostCopies);
+}
+
+TEST_F(SharingTest, RecurrentTypesMergeInsideOfTheirShardAlone) {
+  const InputGraph tree = Tree(1, 2, 2);
+  GraphBatch batch;
+  for (int64_t i = 0; i < 4; ++i) batch.Add(tree, i);
+  batch.Shard(2);
+  types_[0].recurrent = false;
+  std::vector<int32_t> merged = Merge(SharingPolicy::kSubgraphs, batch);
+  EXPECT_EQ(shared_.vertex_count(), 2 + 2 * 2);  // two words; (1 2) and the root, once a shard
+  EXPECT_EQ(merged[0], merged[21]) << "leaves do not recur";
+  EXPECT_EQ(merged[6], merged[13]);
+  EXPECT_NE(merged[6], merged[20]);
+  ASSERT_EQ(shared_.shard_count(), 2);
+  EXPECT_EQ(shared_.shard_of(merged[13]), 0);
+  EXPECT_EQ(shared_.shard_of(merged[20]), 1);
+
+  types_[0].recurrent = true;
+  merged = Merge(SharingPolicy::kInputs, batch);
+  EXPECT_EQ(shared_.vertex_count(), 2 * 2 + 4 * 3);
+  EXPECT_EQ(merged[0], merged[7]);
+  EXPECT_NE(merged[0], merged[21]);
+
+  batch.Shard(1);
+  Merge(SharingPolicy::kSubgraphs, batch);
+  EXPECT_EQ(shared_.vertex_count(), 2 + 2);
+}
+
+// On random batches under every policy: what recurs needs nothing that recurs in another shard.
+TEST(Sharing, ShardsOfMergedBatchesAreApart) {
+  int64_t across = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    CounterRandom random(seed);
+    auto graphs = testing::RandomGraphs(random, 2 + random.Below(6), {.max_vertices = 20, .max_arity = 2});
+    for (size_t i = 0, n = graphs.size(); i < n; ++i) graphs.push_back(graphs[i]);
+    GraphBatch batch = testing::PackAll(graphs), shared;
+    batch.Shard(3);
+    std::vector<TypeInputs> types(4);
+    types[0].recurrent = false;
+    Sharer sharer(seed % 2 == 0 ? SharingPolicy::kInputs : SharingPolicy::kSubgraphs, types);
+    const std::span<const int32_t> merged = sharer.Merge(batch, &shared);
+    for (int64_t v = 0; v < batch.vertex_count(); ++v) {
+      const int32_t home = shared.shard_of(merged[static_cast<size_t>(v)]);
+      if (batch.type(v) == 0) {
+        across += home != batch.shard_of(v) ? 1 : 0;
+        continue;
+      }
+      ASSERT_EQ(home, batch.shard_of(v));
+      for (const int32_t child : shared.children(merged[static_cast<size_t>(v)])) {
+        ASSERT_TRUE(child == kNone || shared.type(child) == 0 || shared.shard_of(child) == home);
+      }
+    }
+    for (const BatchingPolicy policy :
+         {BatchingPolicy::kSerial, BatchingPolicy::kDepth, BatchingPolicy::kFrontier, BatchingPolicy::kAgenda}) {
+      Schedule schedule;
+      MakeScheduler(policy)->Plan(shared, &schedule);
+      int64_t rows = 0;
+      for (int64_t task = 0; task < schedule.task_count(); ++task) {
+        for (int32_t shard = 0; shard < 3; ++shard) {
+          const Task part = schedule.Part(task, shard);
+          for (int64_t row = part.first_row; row < part.first_row + part.count; ++row) {
+            ASSERT_EQ(shared.shard_of(schedule.vertex_of_row(part.type)[static_cast<size_t>(row)]), shard);
+            ++rows;
+          }
+        }
+      }
+      ASSERT_EQ(rows, shared.vertex_count());
+    }
+  }
+  EXPECT_GT(across, 0) << "nothing was shared between shards";
 }
 
 TEST_F(SharingTest, PoliciesHaveNames) {

@@ -36,16 +36,19 @@ TEST(KernelThreads, RowKernelsGiveTheSameBitsForEveryPoolSize) {
   const std::vector<float> x = Uniform(kRows * kWidth, 1), dy = Uniform(kRows * kWidth, 2);
   std::vector<int64_t> begin = {0};
   std::vector<int32_t> ids, labels;
-  for (int64_t r = 0; r < kRows; ++r) {
+  std::vector<RowReference> references;
+  for (int32_t r = 0; r < kRows; ++r) {
     begin.push_back(std::min(kRows, begin.back() + r % 3));
     ids.push_back(static_cast<int32_t>(r * 37 % 101));
     labels.push_back(static_cast<int32_t>(r % kWidth));
+    references.push_back({r % 2, r * 31 % static_cast<int32_t>(kRows)});
   }
   const ConstOperand in = {x.data(), kWidth}, gradient = {dy.data(), kWidth};
+  const std::array referred = {in, gradient};
   std::vector<float> first;
   for (const int threads : {1, 2, 3}) {
     ThreadPool pool(threads);
-    std::array<std::vector<float>, 5> out;
+    std::array<std::vector<float>, 6> out;
     for (auto& part : out) part.resize(static_cast<size_t>(kRows * kWidth));
     const auto to = [&](size_t i) { return Operand{out[i].data(), kWidth}; };
     SegmentSum(to(0), in, begin.data(), kRows, kWidth, pool);
@@ -53,6 +56,7 @@ TEST(KernelThreads, RowKernelsGiveTheSameBitsForEveryPoolSize) {
     LogSoftmax(to(2), in, kRows, kWidth, pool);
     CrossEntropyGrad(to(3), {x.data(), 0}, in, labels.data(), kRows, kWidth, pool);
     ColumnSum(out[4].data(), in, kRows, kWidth, false, pool);
+    SumReferences(to(5), referred.data(), references.data(), begin.data(), kRows, kWidth, pool);
     SparseRows merged;
     MergeSparseRows(ids.data(), in, kRows, kWidth, pool, &merged);
     std::vector<float> all = merged.rows;

@@ -77,6 +77,73 @@ TEST_F(RowsTest, SegmentSumAndMax) {
   });
 }
 
+// References of 0 to 130 rows; the first ones belong to nobody. Operands are dense, strided, one row for all, and
+// indexed.
+TEST_F(RowsTest, SumReferences) {
+  constexpr int64_t kSourceRows = 40;
+  constexpr int64_t kCounts[] = {2, 0, 1, 3, 64, 65, 130};
+  for (const Addressing mode : {Addressing::kDense, Addressing::kStrided}) {
+    for (const int64_t rows : kRowCounts) {
+      for (const int64_t width : kWidths) {
+        SCOPED_TRACE(testing::Message() << Name(mode) << " [" << rows << ", " << width << "]");
+        std::vector<Rows2d> sources;
+        for (const Addressing from :
+             {Addressing::kDense, Addressing::kStrided, Addressing::kBroadcast, Addressing::kIndexed}) {
+          sources.emplace_back(from, kSourceRows, width, sources.size());
+        }
+        std::vector<ConstOperand> operands;
+        for (Rows2d& source : sources) operands.push_back(source.operand());
+        CounterRandom random(5, static_cast<uint64_t>(rows));
+        std::vector<RowReference> references;
+        const auto refer = [&](int64_t count) {
+          while (count > 0) {
+            const RowReference next = {static_cast<int32_t>(random.Below(4)),
+                                       static_cast<int32_t>(random.Below(kSourceRows))};
+            if (sources[static_cast<size_t>(next.operand)].left_out(next.row)) continue;
+            references.push_back(next);
+            --count;
+          }
+          return std::ssize(references);
+        };
+        std::vector<int64_t> begin = {refer(2)};
+        for (int64_t row = 0; row < rows; ++row) begin.push_back(refer(kCounts[row % 7]));
+        Rows2d dst(mode, rows, width, 9, true);
+        const auto before = dst.values();
+        SumReferences(dst.operand(), operands.data(), references.data(), begin.data(), rows, width, pool_);
+        ExpectRows(dst, before, dst.operand(), rows, width, 2e-5, [&](auto r, auto c) {
+          double sum = 0;
+          for (int64_t i = begin[static_cast<size_t>(r)]; i < begin[static_cast<size_t>(r) + 1]; ++i) {
+            const RowReference& reference = references[static_cast<size_t>(i)];
+            sum += sources[static_cast<size_t>(reference.operand)].At(reference.row, c);
+          }
+          return sum;
+        });
+      }
+    }
+  }
+}
+
+// 100,000 numbers near one: added one after another in f32 they lose three digits.
+TEST_F(RowsTest, SumsOfManyReferencesKeepTheirDigits) {
+  constexpr int32_t kTerms = 100000;
+  constexpr int64_t kWidth = 3;
+  const std::vector<float> x = Uniform(kTerms * kWidth, 1, 0.9, 1.1);
+  const ConstOperand source = {x.data(), kWidth};
+  std::vector<RowReference> references;
+  references.reserve(kTerms);
+  for (int32_t row = 0; row < kTerms; ++row) references.push_back({0, row});
+  const int64_t begin[] = {0, 64 * 64, kTerms};
+  float sums[2 * kWidth];
+  SumReferences({sums, kWidth}, &source, references.data(), begin, 2, kWidth, pool_);
+  for (size_t row = 0; row < 2; ++row) {
+    for (int64_t column = 0; column < kWidth; ++column) {
+      double want = 0;
+      for (int64_t i = begin[row]; i < begin[row + 1]; ++i) want += static_cast<double>(x[size_t(i * kWidth + column)]);
+      EXPECT_NEAR(static_cast<double>(sums[row * kWidth + static_cast<size_t>(column)]), want, 1e-6 * want);
+    }
+  }
+}
+
 TEST_F(RowsTest, SegmentMaxGradGoesToTheFirstMaximum) {
   ForSizes([&](Addressing mode, int64_t rows, int64_t width) {
     const std::vector<int64_t> begin = Segments(rows);

@@ -77,8 +77,9 @@ TEST(Property, EveryCombinationEqualsTheInterpreter) {
         ASSERT_LE(difference.error, kTolerance)
             << difference.tensor << ", model " << seed << ", " << ToString(passes) << " " << policy.ToString();
         const Snapshot& same = first.try_emplace(policy.batching, result).first->second;
-        ASSERT_EQ(same, result) << "memory or threads change bits: model " << seed << ", " << ToString(passes) << " "
-                                << policy.ToString();
+        if (policy.shards > 1 && !ShardsKeepBits(options, passes)) continue;
+        ASSERT_EQ(same, result) << "memory, threads or shards change bits: model " << seed << ", " << ToString(passes)
+                                << " " << policy.ToString();
       }
     }
   }

@@ -107,8 +107,8 @@ Snapshot RunInterpreter(const Program& f, const GraphBatch& batch, const RunOpti
 }
 
 std::string RunPolicy::ToString() const {
-  return fmt::format("batching={} memory={} threads={} sharing={}", BatchingPolicyName(batching),
-                     PoolPolicyName(memory), threads, SharingPolicyName(sharing));
+  return fmt::format("batching={} memory={} threads={} sharing={} shards={}", BatchingPolicyName(batching),
+                     PoolPolicyName(memory), threads, SharingPolicyName(sharing), shards);
 }
 
 std::string ToString(const PassOptions& passes) {
@@ -137,9 +137,14 @@ std::vector<RunPolicy> AllRunPolicies() {
                                         BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
     for (const PoolPolicy memory : kPoolPolicies) {
       for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
+      for (const int32_t shards : {2, 3}) all.push_back({batching, memory, /*threads=*/2, SharingPolicy::kOff, shards});
     }
   }
   return all;
+}
+
+bool ShardsKeepBits(const RunOptions& options, const PassOptions& passes) {
+  return options.packed && passes.hoisting && passes.lazy_batching;
 }
 
 Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStore* parameters, const RunPolicy& policy)
@@ -148,21 +153,23 @@ Runner::Runner(std::shared_ptr<const Executable> executable, const ParameterStor
       threads_(policy.threads),
       pool_(MakePool(policy.memory, MakeDevice(DeviceKind::kCpu))),
       scheduler_(MakeScheduler(policy.batching, RandomTable(executable_->forward()))),
-      sharing_(policy.sharing),
+      policy_(policy),
       sharer_(policy.sharing, executable_->inputs()),
       executor_(std::make_unique<Executor>(executable_, parameters, pool_.get(), &threads_)),
       gradients_(executable_->forward().signature) {}
 
 Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients, bool adds) {
   options.backward = gradients;
-  const bool shares = sharing_ != SharingPolicy::kOff && !(options.training && executable_->draws());
+  const bool shares = policy_.sharing != SharingPolicy::kOff && !(options.training && executable_->draws());
+  cut_batch_ = batch;
+  cut_batch_.Shard(policy_.shards);
   if (shares) {
-    const SharedVertices shared{&batch, sharer_.Merge(batch, &shared_batch_)};
+    const SharedVertices shared{&cut_batch_, sharer_.Merge(cut_batch_, &shared_batch_)};
     scheduler_->Plan(shared_batch_, &schedule_);
     executor_->Forward(shared_batch_, schedule_, options, &shared);
   } else {
-    scheduler_->Plan(batch, &schedule_);
-    executor_->Forward(batch, schedule_, options);
+    scheduler_->Plan(cut_batch_, &schedule_);
+    executor_->Forward(cut_batch_, schedule_, options);
   }
   const Program& f = executable_->forward();
   Snapshot snapshot = TakeValues(f, batch, *executor_);

@@ -48,12 +48,17 @@ struct RunPolicy {
   PoolPolicy memory = PoolPolicy::kArena;
   int threads = 1;
   SharingPolicy sharing = SharingPolicy::kOff;  // of minibatches that draw no dropout
+  int32_t shards = 1;
   std::string ToString() const;
 };
 std::string ToString(const PassOptions& passes);
 // Every combination of the pass switches.
 std::vector<PassOptions> AllPassOptions();
+// Every way to batch with every memory: on one thread, and on two in one, two and three shards.
 std::vector<RunPolicy> AllRunPolicies();
+// Whether a run in shards must equal the run in one, bit for bit: in products whose rows do not depend on those beside
+// them, while no gradient of a parameter is summed task by task.
+bool ShardsKeepBits(const RunOptions& options, const PassOptions& passes);
 
 // An Executor and what it needs, all its own but for the program and the parameters.
 class Runner {
@@ -65,6 +70,7 @@ class Runner {
   Executor& executor() { return *executor_; }
   const MemoryStatistics& memory() const { return pool_->statistics(); }
   const Schedule& schedule() const { return schedule_; }
+  // What the last run with sharing ran over.
   const GraphBatch& shared_batch() const { return shared_batch_; }
   const Gradients& gradients() const { return gradients_; }
 
@@ -74,8 +80,9 @@ class Runner {
   ThreadPool threads_;
   std::unique_ptr<Pool> pool_;
   std::unique_ptr<Scheduler> scheduler_;
-  SharingPolicy sharing_;
+  RunPolicy policy_;
   Sharer sharer_;
+  GraphBatch cut_batch_;  // a copy that is cut into shards
   GraphBatch shared_batch_;
   Schedule schedule_;
   std::unique_ptr<Executor> executor_;

@@ -24,14 +24,14 @@ void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, Thread
 // addressed by edge, begin is [rows + 1] and need not start at 0.
 void SegmentSum(Operand dst, ConstOperand src, const int64_t* begin, int64_t rows, int64_t width, ThreadPool& pool);
 
-// A row of one of several operands.
+// A row of one of several operands, which must have it: an index of the operand may not leave it out.
 struct RowReference {
   int32_t operand;
   int32_t row;
 };
 
 // dst[r] = the sum of the rows that the references [begin[r], begin[r + 1]) name, in order and in blocks like those of
-// SegmentSum; none gives zeros. begin is [rows + 1] and need not start at 0.
+// SegmentSum; none gives zeros. Overwrites dst, which has no index; begin is [rows + 1] and need not start at 0.
 void SumReferences(Operand dst, const ConstOperand* operands, const RowReference* references, const int64_t* begin,
                    int64_t rows, int64_t width, ThreadPool& pool);
 
