@@ -181,6 +181,7 @@ std::unique_ptr<Model> TrainedModel::Recompiled(const PassOptions& passes, Preci
   sizes.layers = config.layers;
   sizes.dropout = config.dropout;
   FindFor(config).declare(*result, sizes);
+  if (model != nullptr) result->metadata() = model->metadata();
   return result;
 }
 

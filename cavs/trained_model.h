@@ -56,7 +56,7 @@ struct TrainedModel {
   static TrainedModel Load(const std::string& path, const PassOptions& passes = {},
                            Precision precision = Precision::kFp32);
 
-  // The same declarations with initial values, compiled in another way; without metadata.
+  // The same declarations and metadata with initial values, compiled in another way.
   std::unique_ptr<Model> Recompiled(const PassOptions& passes, Precision precision) const;
 
   // Writes the file, whole or not at all. Throws FileError.

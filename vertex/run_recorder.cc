@@ -60,7 +60,8 @@ void RunRecorder::Trace(TraceLog* log) {
 }
 
 std::string_view RunRecorder::TaskName(const Step& step) const {
-  return task_names_[step.backward ? 1 : 0][static_cast<size_t>(step.space.type + 1)];
+  const int64_t place = int64_t{step.space.type} + 1;  // the head has type -1
+  return task_names_[step.backward ? 1 : 0][static_cast<size_t>(place)];
 }
 
 void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {

@@ -1,5 +1,6 @@
 // RunRecorder: books what each compiled step of an Executor costs, and draws runs into a TraceLog.
-// Internal to vertex/. Not thread-safe. While neither is asked for, an Executor pays one branch for each task.
+// Internal to vertex/. Not thread-safe: while it is active an Executor runs one thing after another, though threads may
+// share a kernel. While neither is asked for, an Executor pays one branch for each task.
 #pragma once
 
 #include <array>

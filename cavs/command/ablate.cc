@@ -13,6 +13,7 @@
 #include "cavs/command/ablation_grid.h"
 #include "cavs/command/ablation_report.h"
 #include "cavs/command/commands.h"
+#include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
 #include "cavs/command/metrics.h"
 #include "cavs/command/parameter_values.h"
@@ -58,6 +59,7 @@ class Ablation {
 
   void Run() {
     metrics_.Write("config", Configuration(call_));
+    if (task_.batching) metrics_.Write("batching", BatchingFields(*task_.batching));
     call_.out.Line("{}", DescribeConfiguration(call_));
     Prepare();
     TakeTurns();
@@ -71,6 +73,7 @@ class Ablation {
   // Makes every lane and runs its first pass, which nobody times: its kernels are chosen, its memory is mapped, and its
   // losses say whether it computes what the base does.
   void Prepare() {
+    LearnBatchingOnce();
     progress_.Begin("warming up", std::ssize(grid_.settings), "settings");
     for (const Setting& setting : grid_.settings) {
       EndIfInterrupted(call_.interrupt);
@@ -81,6 +84,15 @@ class Ablation {
       lane.result.tolerance = setting.flags.Double("tolerance");
       WarmUp(&lane);
       progress_.Update(std::ssize(lanes_));
+    }
+  }
+
+  // All models keep the policy that the first one keeps.
+  void LearnBatchingOnce() {
+    for (const Setting& setting : grid_.settings) {
+      const std::optional<FsmReport> report =
+          LearnMissingBatching(call_.command, setting.flags, task_.data, task_.trained.model.get());
+      if (report) metrics_.Write("batching", BatchingFields(*report));
     }
   }
 

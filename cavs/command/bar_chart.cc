@@ -16,7 +16,7 @@ namespace {
 
 // Pixels.
 constexpr double kWidth = 960, kMargin = 28, kRow = 26, kBarHeight = 14, kGroupGap = 10, kLine = 19;
-constexpr double kColumnWidth = 82, kLetter = 7.1, kLongestLabel = 400, kRemarkHeight = 16;
+constexpr double kColumnWidth = 82, kLetter = 7.4, kLongestLabel = 400, kRemarkHeight = 16;
 constexpr double kLongestBar = 3;  // in baselines
 
 constexpr std::string_view kStyle = R"(<style>

@@ -39,8 +39,8 @@ struct BarChart {
 // What the pictures begin with.
 inline constexpr std::string_view kSvgBegin = "<svg xmlns=";
 
-// Texts are escaped, and broken or cut where there is no room for them. A bar of more than three times the baseline is cut off
-// and marked so.
+// Texts are escaped, and broken or cut where there is no room for them. A bar of more than three times the baseline is
+// cut off and marked so.
 std::string ToSvg(const BarChart& chart);
 
 }  // namespace cavs

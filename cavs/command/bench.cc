@@ -109,12 +109,12 @@ class Bench {
   }
 
   // Measures once more with every kernel timed.
-  void Profile(MetricsWriter* metrics) {
+  void Profile(const RunTotals& plain, MetricsWriter* metrics) {
     session_.executor().Profile(true);
     const RunTotals totals = Measure("profiling");
     const std::vector<ProfileLine> lines = MakeProfile(session_.executor().profile(), totals);
     session_.executor().Profile(false);
-    PrintProfile(lines, totals, call_.out);
+    PrintProfile(lines, totals, plain, call_.out);
     WriteProfile(lines, totals, metrics);
   }
 
@@ -187,7 +187,7 @@ void RunBench(Invocation& call) {
       {"launches_per_step", totals.PerStep(totals.launches)}};
   Print(fields, call.out);
   metrics.Write("bench", fields);
-  if (call.flags.Bool("profile")) bench.Profile(&metrics);
+  if (call.flags.Bool("profile")) bench.Profile(totals, &metrics);
   if (const std::string& path = call.flags.Text("trace"); !path.empty()) bench.Trace(path);
 }
 

@@ -54,12 +54,14 @@ bool HasAnswer(const InputGraph& graph) {
   return false;
 }
 
+}  // namespace
+
 // Batching changes no answer, so any data will do to learn a policy from.
-std::optional<FsmReport> LearnMissingBatching(const Invocation& call, const Dataset& data, Model* model) {
-  const FlagValues& flags = call.flags;
+std::optional<FsmReport> LearnMissingBatching(const SubCommandSpec& command, const FlagValues& flags,
+                                              const Dataset& data, Model* model) {
   const bool fsm = ParseBatchingPolicy(flags.Text("batching")) == BatchingPolicy::kFsm;
   if (!fsm || data.graphs.empty() || FsmPolicyOf(*model) != nullptr) return std::nullopt;
-  const bool forward_only = call.command.command == SubCommand::kEval || call.command.command == SubCommand::kPredict;
+  const bool forward_only = command.command == SubCommand::kEval || command.command == SubCommand::kPredict;
   const FsmReport report = LearnBatching(data.graphs,
                                          {.batch_size = flags.Int("batch_size"),
                                           .sharing = ParseSharingPolicy(flags.Text("sharing")),
@@ -69,8 +71,6 @@ std::optional<FsmReport> LearnMissingBatching(const Invocation& call, const Data
   Progress(ProgressOnStderr(flags.Bool("quiet"))).Line(DescribeLearning(report));
   return report;
 }
-
-}  // namespace
 
 std::optional<TrainedModel> LoadModel(FlagValues* flags) {
   const std::string& file = flags->Text("load");
@@ -131,7 +131,7 @@ ModelAndData ReadModelAndData(Invocation& call) {
   const StopWatch converting;
   Dataset data = MakeDataset(corpus, trained.vocabulary, *trained.model);
   seconds += converting.Seconds();
-  const std::optional<FsmReport> batching = LearnMissingBatching(call, data, trained.model.get());
+  const std::optional<FsmReport> batching = LearnMissingBatching(call.command, flags, data, trained.model.get());
   return {std::move(trained), std::move(data), seconds, batching};
 }
 

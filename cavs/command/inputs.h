@@ -28,6 +28,10 @@ TrainedModel NewModel(const Corpus& corpus, const FlagValues& flags);
 // Throws std::invalid_argument unless some example has a class or a score to be learnt.
 void RequireLabels(const Dataset& data);
 
+// With --batching=fsm, a model that keeps no batching policy learns one from these data, and a line on stderr says so.
+std::optional<FsmReport> LearnMissingBatching(const SubCommandSpec& command, const FlagValues& flags,
+                                              const Dataset& data, Model* model);
+
 struct ModelAndData {
   TrainedModel trained;
   Dataset data;

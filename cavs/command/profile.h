@@ -28,8 +28,8 @@ struct ProfileLine {
 // last. The seconds of all lines add up to those of `totals`, which must be of the steps that were profiled.
 std::vector<ProfileLine> MakeProfile(const std::vector<StepProfile>& steps, const RunTotals& totals);
 
-// Tables by operator and by step, per training step.
-void PrintProfile(const std::vector<ProfileLine>& lines, const RunTotals& totals, Output& out);
+// Tables by operator and by step, per training step. `plain` is of steps that were not profiled.
+void PrintProfile(const std::vector<ProfileLine>& lines, const RunTotals& totals, const RunTotals& plain, Output& out);
 
 // A `profile` event for each line: sums over `steps` training steps.
 void WriteProfile(const std::vector<ProfileLine>& lines, const RunTotals& totals, MetricsWriter* metrics);

@@ -151,7 +151,8 @@ TEST_F(Measuring, AblateWithoutListsTriesEveryPolicyAndSkipsWhatIsNotHere) {
       EXPECT_EQ(event.at("setting"), "precision=bf16");
     }
   }
-  for (const char* name : {"base", "batching=agenda", "sharing=none", "memory=malloc", "precision=bf16", "cse=false"}) {
+  for (const char* name :
+       {"base", "batching=agenda", "batching=fsm", "sharing=none", "memory=malloc", "precision=bf16", "cse=false"}) {
     EXPECT_TRUE(settings.contains(name)) << name;
   }
 }
