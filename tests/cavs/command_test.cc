@@ -324,8 +324,8 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
   for (const std::string sharing : {"inputs", "subgraphs"}) {
     choices.push_back({"--sharing=" + sharing, "--dropout=0", "--parallel=shard", "--threads=2"});
   }
-  choices.push_back({"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--threads=3",
-                     "--parallel=shard"});
+  choices.push_back(
+      {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse", "--threads=3", "--parallel=shard"});
   for (const std::string model : {"tree_rnn", "tree_fc"}) choices.push_back({"--model=" + model});
   for (const std::vector<std::string>& choice : choices) {
     std::vector<std::string> words = common;

@@ -206,7 +206,7 @@ TEST_P(EveryPolicy, PlansRandomBatches) {
 }
 
 TEST_P(EveryPolicy, ShardsCutTasksAndLeaveTheOrderOfRows) {
-  const auto scheduler = MakeScheduler(GetParam());
+  const auto scheduler = MakeScheduler(GetParam(), Table());
   Schedule schedule;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
