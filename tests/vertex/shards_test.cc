@@ -43,11 +43,13 @@ TEST(Shards, ChangeNoBitsOfPackedProducts) {
     const RunOptions options = PackedOptions(seed);
     const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters);
     const Snapshot whole = Runner(executable, &subject.parameters, {}).Run(batch->batch, options, true);
-    for (const auto& [threads, shards] : {std::pair{1, 3}, std::pair{2, 2}, std::pair{2, 5}, std::pair{3, 3}}) {
-      Runner runner(executable, &subject.parameters, {.threads = threads, .shards = shards});
-      for (int repeat = 0; repeat < 2; ++repeat) {
-        ASSERT_EQ(whole, runner.Run(batch->batch, options, true))
-            << shards << " shards on " << threads << " threads, model " << seed;
+    for (const PoolPolicy memory : {PoolPolicy::kArena, PoolPolicy::kPlanned}) {
+      for (const auto& [threads, shards] : {std::pair{1, 3}, std::pair{2, 2}, std::pair{2, 5}, std::pair{3, 3}}) {
+        const RunPolicy policy{.memory = memory, .threads = threads, .shards = shards};
+        Runner runner(executable, &subject.parameters, policy);
+        for (int repeat = 0; repeat < 2; ++repeat) {
+          ASSERT_EQ(whole, runner.Run(batch->batch, options, true)) << "model " << seed << ", " << policy.ToString();
+        }
       }
     }
   }

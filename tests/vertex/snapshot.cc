@@ -137,8 +137,9 @@ std::vector<RunPolicy> AllRunPolicies() {
                                         BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
     for (const PoolPolicy memory : kPoolPolicies) {
       for (const int threads : {1, 2}) all.push_back({batching, memory, threads});
-      for (const int32_t shards : {2, 3}) all.push_back({batching, memory, /*threads=*/2, SharingPolicy::kOff, shards});
     }
+    all.push_back({batching, PoolPolicy::kArena, /*threads=*/2, SharingPolicy::kOff, /*shards=*/2});
+    all.push_back({batching, PoolPolicy::kPlanned, /*threads=*/2, SharingPolicy::kOff, /*shards=*/3});
   }
   return all;
 }

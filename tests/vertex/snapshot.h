@@ -54,7 +54,7 @@ struct RunPolicy {
 std::string ToString(const PassOptions& passes);
 // Every combination of the pass switches.
 std::vector<PassOptions> AllPassOptions();
-// Every way to batch with every memory: on one thread, and on two in one, two and three shards.
+// Every way to batch with every memory, on one thread and on two; and every way to batch in two and in three shards.
 std::vector<RunPolicy> AllRunPolicies();
 // Whether a run in shards must equal the run in one, bit for bit: in products whose rows do not depend on those beside
 // them, while no gradient of a parameter is summed task by task.
