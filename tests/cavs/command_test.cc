@@ -402,7 +402,7 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("F as written"), HasSubstr("dF as derived"), HasSubstr("compiled steps"),
                     HasSubstr("no schedule has fewer than"), HasSubstr("at the peak"),
-                    ContainsRegex("d h +d recurrent to d deferred\n"), ContainsRegex("d pushed h +d head to ")));
+                    ContainsRegex("d h +d recurrent to d deferred\n"), ContainsRegex("d pushed h +d hoisted to ")));
   const nlohmann::json event = Events(File("explain.json"), "explain").at(0);
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
   EXPECT_LT(event.at("needed_bytes"), event.at("peak_bytes"));

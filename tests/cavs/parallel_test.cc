@@ -41,13 +41,7 @@ Figures FiguresOf(Session& session, std::span<const InputGraph> graphs) {
   const std::span<const float> output = session.executor().output(0);
   figures.emplace_back(output.begin(), output.end());
   const Gradients& gradients = session.gradients();
-  for (int32_t p = 0; p < std::ssize(gradients.signature().parameters); ++p) {
-    const bool lookup = gradients.signature().parameters[static_cast<size_t>(p)].is_lookup;
-    figures.emplace_back();
-    if (!gradients.touched(p)) continue;
-    const std::span<const float> values = lookup ? gradients.sparse(p).rows : gradients.dense(p);
-    figures.back().assign(values.begin(), values.end());
-  }
+  for (int32_t p = 0; p < gradients.layout().declared(); ++p) figures.push_back(gradients.Get(p));
   session.DropGradients();
   return figures;
 }

@@ -110,7 +110,7 @@ TEST_F(RowsTest, SumReferences) {
         Rows2d dst(mode, rows, width, 9, true);
         const auto before = dst.values();
         SumReferences(dst.operand(), operands.data(), references.data(), begin.data(), rows, width, pool_);
-        ExpectRows(dst, before, dst.operand(), rows, width, 2e-5, [&](auto r, auto c) {
+        ExpectRows(dst, before, dst.operand(), rows, width, 1e-4, [&](auto r, auto c) {
           double sum = 0;
           for (int64_t i = begin[static_cast<size_t>(r)]; i < begin[static_cast<size_t>(r) + 1]; ++i) {
             const RowReference& reference = references[static_cast<size_t>(i)];

@@ -97,7 +97,7 @@ TEST_F(LivenessTest, ResultsLiveToTheEnd) {
   const std::map<std::string, TensorBytes> tensors = TensorsOf(runner);
   EXPECT_EQ(tensors.at("h").from, "hoisted");
   EXPECT_EQ(tensors.at("h").to, "end");
-  EXPECT_EQ(tensors.at("d pushed h").from, "d head");
+  EXPECT_EQ(tensors.at("d pushed h").from, "d hoisted");
   EXPECT_EQ(tensors.at("d h").from, "d recurrent");
   int64_t dead = 0;
   for (const auto& [name, tensor] : tensors) dead += tensor.to != "end" ? 1 : 0;
