@@ -53,7 +53,8 @@ class Corpus:
         return len(self.example_begin) - 1
 
     def write(self, path, examples, metadata):
-        """The first examples alone, with all the words' rows."""
+        """The first examples alone, as far as there are any, with all the words' rows."""
+        examples = min(examples, self.examples())
         vertices = self.example_begin[examples]
         edges = self.child_begin[vertices]
         parts = {"example_begin": self.example_begin[:examples + 1], "child_begin": self.child_begin[:vertices + 1],

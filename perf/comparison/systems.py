@@ -6,8 +6,10 @@ import tempfile
 
 from comparison.workloads import LATENCY_EXAMPLES, LEARNING_RATE
 
+TRIAL_SECONDS = 0.4
+
 # By system: number formats of products.
-PEERS = {"dynet": ["fp32"], "dynet-python": ["fp32"], "pytorch": ["fp32", "bf16"], "dgl": ["fp32"]}
+PEERS = {"dynet": ["fp32"], "pytorch": ["fp32", "bf16"], "dgl": ["fp32"]}
 
 # Ours, by the name of the setting: precision and flags.
 CAVS_SETTINGS = {
@@ -109,6 +111,10 @@ class Environment:
         self.versions = {}  # of the peer and what it runs on; known once a worker has been asked
         self.log = open(os.path.join(folder, name, "worker.log"), "a", encoding="utf-8")
 
+    def note(self, text):
+        self.log.write(text + "\n")
+        self.log.flush()
+
     def start(self):
         return WorkerProcess(self.command, self.log)
 
@@ -151,7 +157,7 @@ class Peer:
             raise
         if not tried:
             self.worker.close()
-            raise Unavailable("none of its settings runs this workload")
+            raise Unavailable(f"none of its settings runs this workload; see {environment.log.name}")
         best = max(tried, key=lambda trial: trial["examples_per_s"])
         self.setting, self.threads = best["setting"], best["threads"]
         self.tried = {f"{trial['setting']}, {trial['threads']} threads": trial["examples_per_s"] for trial in tried}
@@ -165,22 +171,27 @@ class Peer:
             raise
 
     def find(self, settings, counts):
-        """Tries all settings; measurements then begin in a fresh process."""
-        trials, failure = [], None
+        """Tries all settings with all threads, and the fastest with one; a fresh process then measures."""
+        trials = []
         for setting in settings:
-            for threads in counts:
-                self.setting, self.threads = setting, threads
-                try:
-                    trials.append({"setting": setting, "threads": threads, **self.measure(0.5)})
-                except Unavailable as error:
-                    failure = error
-                    self.worker.close()
-                    self.worker, _ = self.load()
+            self.attempt(setting, counts[-1], trials)
+        if trials:
+            best = max(trials, key=lambda trial: trial["examples_per_s"])
+            for threads in counts[:-1]:
+                self.attempt(best["setting"], threads, trials)
         self.worker.close()
-        if not trials and failure:
-            raise failure
         self.worker, _ = self.load()
         return trials
+
+    def attempt(self, setting, threads, trials):
+        """Appends the figures of a setting, unless it fails."""
+        self.setting, self.threads = setting, threads
+        try:
+            trials.append({"setting": setting, "threads": threads, **self.measure(TRIAL_SECONDS)})
+        except Unavailable as reason:
+            self.environment.note(f"{setting}, {threads} threads: {reason}")
+            self.worker.close()
+            self.worker, _ = self.load()
 
     def measure(self, seconds):
         answer = self.worker.ask(do="run", setting=self.setting, threads=self.threads, batch_size=self.batch_size,

@@ -25,8 +25,8 @@
 #include <tuple>
 #include <vector>
 
-#include "dynet_models.h"
-#include "tensor_file.h"
+#include "perf/peers/dynet_models.h"
+#include "perf/peers/tensor_file.h"
 
 namespace peers {
 namespace {
@@ -130,6 +130,7 @@ class Worker {
   // Over examples [begin, end); the mean loss of a training step.
   double Step(const std::string& style, size_t begin, size_t end) {
     end = std::min(end, examples_.size());
+    if (begin >= end) return 0;
     ComputationGraph graph;
     model_->Begin(&graph, style);
     results_.clear();

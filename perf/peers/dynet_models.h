@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "tensor_file.h"
+#include "perf/peers/tensor_file.h"
 
 namespace peers {
 

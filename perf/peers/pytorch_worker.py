@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """PyTorch on the CPU, batched by hand. Settings of tree models: `manual` (the backward pass written by hand too),
-`autograd`, and `autograd compiled` (the cells go through torch.compile); of chains: nn.LSTM over `packed` or `padded`
+`autograd`, and `autograd compiled` (the cells go through torch.compile; in inference that was slower at every size, so
+it is not tried there); of chains: nn.LSTM over `packed` or `padded`
 sequences."""
 import os
 import sys
@@ -34,7 +35,7 @@ class PyTorchWorker(Worker):
         parameters = {name: torch.from_numpy(value.copy()) for name, value in values.items()}
         kinds = MODELS[self.sizes["model"]]
         self.models = {name: kind(parameters, dtype) for name, kind in kinds.items()}
-        if "autograd" in kinds:
+        if "autograd" in kinds and self.mode == "train":
             self.models["autograd compiled"] = kinds["autograd"](parameters, dtype, compiled=True)
         self.settings = list(self.models)
 

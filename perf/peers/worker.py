@@ -101,7 +101,8 @@ class Worker:
 
     def run(self, setting, threads, batch_size, minibatches, seconds):
         self.set_threads(threads)
-        batches = [self.examples[i * batch_size:(i + 1) * batch_size] for i in range(minibatches)]
+        examples = self.examples[:batch_size * minibatches]
+        batches = [examples[i:i + batch_size] for i in range(0, len(examples), batch_size)]
         key = (setting, threads, batch_size)
         if key not in self.warm:
             for batch in batches:
