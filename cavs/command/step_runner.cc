@@ -46,7 +46,8 @@ const BatchReport& StepRunner::Run(int64_t minibatch, RunTotals* totals) {
   for (int64_t i = begin; i < std::min(begin + batch_size_, data_.size()); ++i) {
     examples_.push_back({&data_.graphs[static_cast<size_t>(i)], i});
   }
-  const BatchReport& report = inference_ ? session_.Forward(examples_, *inference_) : session_.Accumulate(examples_);
+  const BatchReport& report =
+      inference_ ? session_.Forward(examples_, *inference_, [] {}) : session_.Accumulate(examples_);
   const StopWatch updating;
   const bool applied = inference_ || session_.Step(optimizer_).applied;
   const double seconds = updating.Seconds();

@@ -45,15 +45,15 @@ def tree_lstm(hidden, batch_size, minibatches):
 
 
 WORKLOADS = [
-    tree_lstm(64, 1, 400),
-    tree_lstm(64, 25, 40),
-    tree_lstm(150, 25, 20),
-    tree_lstm(256, 64, 8),
-    tree_lstm(256, 256, 4),
-    tree_lstm(512, 64, 4),
-    Workload("var_lstm_ptb_h256_b64", "lstm_lm", "lm", "ptb/ptb.train.txt", 256, 256, 64, 4),
+    tree_lstm(64, 1, 128),
+    tree_lstm(64, 25, 20),
+    tree_lstm(150, 25, 12),
+    tree_lstm(256, 64, 4),
+    tree_lstm(256, 256, 2),
+    tree_lstm(512, 64, 2),
+    Workload("var_lstm_ptb_h256_b64", "lstm_lm", "lm", "ptb/ptb.train.txt", 256, 256, 64, 2),
     Workload("tree_fc_256", "tree_fc", "tree", COMPLETE_TREES, 256, 256, 64, 2),
-    Workload("child_sum_sick_h150_b25", "child_sum_tree_lstm", "treelstm", "sick/train", 150, 300, 25, 20),
+    Workload("child_sum_sick_h150_b25", "child_sum_tree_lstm", "treelstm", "sick/train", 150, 300, 25, 12),
 ]
 
 # The sizes of --quick.

@@ -37,6 +37,7 @@ using nlohmann::json;
 
 constexpr float kLearningRate = 0.01f;
 constexpr int kModes = 4;
+constexpr int kAttempts = 1000;
 
 // VmRSS or VmHWM of this process, in bytes.
 int64_t Memory(const std::string& field) {
@@ -127,10 +128,22 @@ class Worker {
     return {{"losses", losses}};
   }
 
-  // Over examples [begin, end); the mean loss of a training step.
+  // Over examples [begin, end); the mean loss of a training step. DyNet refuses to go on where its pool of gradients
+  // grows under autobatching, but the larger pool is there when the step is run again.
   double Step(const std::string& style, size_t begin, size_t end) {
     end = std::min(end, examples_.size());
     if (begin >= end) return 0;
+    for (int attempt = 1;; ++attempt) {
+      try {
+        return TryStep(style, begin, end);
+      } catch (const std::invalid_argument&) {
+        if (attempt == kAttempts) throw;
+        collection_->reset_gradient();
+      }
+    }
+  }
+
+  double TryStep(const std::string& style, size_t begin, size_t end) {
     ComputationGraph graph;
     model_->Begin(&graph, style);
     results_.clear();
