@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""PyTorch on the CPU, batched by hand. Settings of tree models: `manual` (the backward pass written by hand too),
-`autograd`, and `autograd compiled` (the cells go through torch.compile; in inference that was slower at every size, so
-it is not tried there); of chains: nn.LSTM over `packed` or `padded`
-sequences."""
+"""PyTorch on the CPU, batched by hand.
+
+Settings of tree models: `manual` (the backward pass written by hand too), `autograd`, and in training `autograd
+compiled` (the cells go through torch.compile; in inference that was slower where it was measured). Of chains: nn.LSTM
+over `packed` or `padded` sequences.
+"""
 import os
 import sys
 
