@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cavs/command/metrics.h"
 #include "cavs/command/profile.h"
 #include "cavs/command/progress.h"
+#include "cavs/command/resident_memory.h"
 #include "cavs/command/settings.h"
 #include "cavs/command/step_runner.h"
 #include "cavs/file_output.h"
@@ -24,14 +26,14 @@ namespace cavs {
 namespace {
 
 constexpr double kWarmUpSeconds = 2;
-constexpr double kGemmSeconds = 0.3;  // of each of the four measurements
+constexpr double kGemmSeconds = 0.3;  // of each of the four measurements, at most
 constexpr int64_t kTracedSteps = 3;
 constexpr int64_t kTracedSpans = 100000;  // as `help` says
 
 // The best rate of this machine for the shapes that matter: a large square, and the node product of a Tree-LSTM.
-double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision) {
-  return std::max(cpu::MeasureGemmRate(1024, 1024, 1024, threads, kGemmSeconds, precision),
-                  cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, kGemmSeconds, precision));
+double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision, double seconds) {
+  return std::max(cpu::MeasureGemmRate(1024, 1024, 1024, threads, seconds, precision),
+                  cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, seconds, precision));
 }
 
 // Seconds of a step by part. Data are read once: the part of one step is its share of a pass over the data.
@@ -68,6 +70,17 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
   }
 }
 
+// What --mode=infer asks of an example: the loss of each of its words, or the answer of its roots.
+std::optional<HeadRows> InferenceOf(const FlagValues& flags, LearningTask task) {
+  if (flags.Text("mode") == "train") return std::nullopt;
+  return task == LearningTask::kNextWord ? HeadRows::kLabelled : HeadRows::kRoots;
+}
+
+// A session that trains, or one that cannot.
+Session MakeSession(Model& model, const SessionOptions& options, bool training) {
+  return training ? Session(model, options) : Session(std::as_const(model), options);
+}
+
 // The steps of one call of `cavs bench`, over minibatches that are warm: their primitives exist and their memory is
 // mapped.
 class Bench {
@@ -75,16 +88,19 @@ class Bench {
   Bench(Invocation& call, const ModelAndData& task, Session* session)
       : call_(call),
         session_(*session),
-        runner_("bench", task.data, call.flags.Int("batch_size"), session, OptimizerFrom(call.flags)),
+        runner_("bench", task.data, call.flags.Int("batch_size"), session, OptimizerFrom(call.flags),
+                InferenceOf(call.flags, task.data.task)),
         progress_(ProgressOnStderr(call.flags.Bool("quiet"))) {}
 
   int64_t minibatches() const { return runner_.minibatches(); }
 
-  // Runs minibatches for the first time; returns how many are warm now.
+  // Runs minibatches for the first time: those of --minibatches, or what time allows. Returns how many are warm now.
   int64_t WarmUp() {
-    progress_.Begin("warming up", minibatches(), "minibatches");
+    const int64_t wanted = call_.flags.Int("minibatches");
+    const int64_t limit = wanted > 0 ? std::min(wanted, minibatches()) : minibatches();
+    progress_.Begin("warming up", limit, "minibatches");
     const StopWatch watch;
-    for (RunTotals ignored; warm_ < minibatches() && (warm_ == 0 || watch.Seconds() < kWarmUpSeconds);) {
+    for (RunTotals ignored; warm_ < limit && (wanted > 0 || warm_ == 0 || watch.Seconds() < kWarmUpSeconds);) {
       EndIfInterrupted(call_.interrupt);
       runner_.Run(warm_++, &ignored);
       progress_.Update(warm_);
@@ -147,16 +163,22 @@ void RunBench(Invocation& call) {
   RequireFilePlace(call.flags, "trace", "a trace", kTraceBegin);
   const SessionOptions options = SessionFrom(call.flags);
   const ModelAndData task = ReadModelAndData(call);
+  Model& model = *task.trained.model;
+  const int64_t resident_before =
+      ResidentBytes() - model.parameters().total_elements() * static_cast<int64_t>(sizeof(float));
+  ForgetPeakResidentBytes();
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
   if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   call.out.Line("{}", DescribeConfiguration(call));
 
-  Session session(*task.trained.model, options);
+  Session session = MakeSession(model, options, call.flags.Text("mode") == "train");
   Bench bench(call, task, &session);
   const int64_t warm = bench.WarmUp();
+  const int64_t resident_peak = std::max<int64_t>(0, PeakResidentBytes() - resident_before);
   const auto gemm_rate = [&] {
-    return GemmRate(task.trained.config.hidden, session.threads(), task.trained.model->options().precision);
+    return GemmRate(task.trained.config.hidden, session.threads(), model.options().precision,
+                    std::min(kGemmSeconds, call.flags.Double("seconds") / 5));
   };
   const double gemm_before = gemm_rate();
   const RunTotals totals = bench.Measure("measuring");
@@ -174,6 +196,7 @@ void RunBench(Invocation& call) {
       {"gemm_gflops_after", gemm_after},
       {"copied_bytes", totals.copied_bytes / totals.steps},
       {"peak_bytes", session.memory().peak},
+      {"resident_peak_bytes", resident_peak},
       {"needed_bytes", session.memory().needed},
       {"reserved_bytes", session.memory().peak + session.memory().waste},
       {"split", Split(totals, read_of_step)},

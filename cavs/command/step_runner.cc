@@ -31,12 +31,13 @@ void RunTotals::Add(const BatchReport& report, double step_seconds, double optim
 }
 
 StepRunner::StepRunner(std::string where, const Dataset& data, int64_t batch_size, Session* session,
-                       const OptimizerOptions& options)
+                       const OptimizerOptions& options, std::optional<HeadRows> inference)
     : where_(std::move(where)),
       data_(data),
       batch_size_(batch_size),
       session_(*session),
-      optimizer_(session->MakeOptimizer(options)) {}
+      optimizer_(session->MakeOptimizer(options)),
+      inference_(inference) {}
 
 const BatchReport& StepRunner::Run(int64_t minibatch, RunTotals* totals) {
   const StopWatch step;
@@ -45,9 +46,10 @@ const BatchReport& StepRunner::Run(int64_t minibatch, RunTotals* totals) {
   for (int64_t i = begin; i < std::min(begin + batch_size_, data_.size()); ++i) {
     examples_.push_back({&data_.graphs[static_cast<size_t>(i)], i});
   }
-  const BatchReport& report = session_.Accumulate(examples_);
+  const BatchReport& report =
+      inference_ ? session_.Forward(examples_, *inference_, [] {}) : session_.Accumulate(examples_);
   const StopWatch updating;
-  const bool applied = session_.Step(optimizer_).applied;
+  const bool applied = inference_ || session_.Step(optimizer_).applied;
   const double seconds = updating.Seconds();
   // Products read packed copies of the parameters, which a step makes stale: renewing them is its cost.
   totals->Add(report, step.Seconds(), seconds + report.prepare_seconds);

@@ -1,8 +1,9 @@
-// Training steps over the minibatches of a data set in file order, as `bench` and `ablate` time them.
-// One thread at a time.
+// Training steps over the minibatches of a data set in file order, as `bench` and `ablate` time them, or their
+// inference. One thread at a time.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,11 @@ struct RunTotals {
 
 class StepRunner {
  public:
-  // A new optimizer over `session`'s model; `where` begins the texts of errors. `data` and `session` must outlive the
+  // A new optimizer over `session`'s model; `where` begins the texts of errors. With `inference`, a step runs F and the
+  // head over those rows alone, and `session` may be one that cannot train. `data` and `session` must outlive the
   // runner.
   StepRunner(std::string where, const Dataset& data, int64_t batch_size, Session* session,
-             const OptimizerOptions& options);
+             const OptimizerOptions& options, std::optional<HeadRows> inference = std::nullopt);
 
   int64_t minibatches() const { return (data_.size() + batch_size_ - 1) / batch_size_; }
 
@@ -47,6 +49,7 @@ class StepRunner {
   int64_t batch_size_;
   Session& session_;
   Optimizer optimizer_;
+  std::optional<HeadRows> inference_;
   std::vector<Example> examples_;
 };
 

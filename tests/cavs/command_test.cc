@@ -420,6 +420,22 @@ TEST_F(Command, ExplainShowsWhatWasMerged) {
   EXPECT_THAT(Succeed({"explain", data, "--layers=2", "--nomerging"}).out, Not(HasSubstr(sum)));
 }
 
+TEST_F(Command, BenchMeasuresInferenceOfTheFirstMinibatches) {
+  const auto bench = [&](const char* mode) {
+    Succeed({"bench", "--data=listops:generate", "--max_examples=64", "--hidden=16", "--embed=8", "--batch_size=8",
+             "--minibatches=2", "--seconds=0.02", "--threads=1", std::string("--mode=") + mode,
+             "--metrics=" + File("bench.json")});
+    return Events(File("bench.json"), "bench").at(0);
+  };
+  const nlohmann::json training = bench("train"), inference = bench("infer");
+  EXPECT_EQ(training.at("minibatches"), 2);
+  EXPECT_EQ(inference.at("minibatches"), 2);
+  EXPECT_EQ(inference.at("split").at("backward"), 0);
+  EXPECT_GT(training.at("split").at("backward"), 0);
+  EXPECT_LT(inference.at("peak_bytes"), training.at("peak_bytes"));
+  EXPECT_GT(training.at("resident_peak_bytes"), training.at("peak_bytes"));
+}
+
 TEST_F(Command, QuietRunsSayNothingOnStderr) {
   const CommandResult result = Succeed({"train", "--train=listops:generate", "--max_examples=20", "--hidden=4",
                                         "--embed=4", "--epochs=1", "--batch_size=1", "--quiet"});

@@ -1,0 +1,115 @@
+"""Do the peers train the same model? Parameters of a model of ours go into each, and losses must agree."""
+import json
+import os
+import subprocess
+
+from comparison import corpora
+from comparison.systems import PEERS, Unavailable
+from comparison.workloads import LEARNING_RATE, WORKLOADS
+from peers import tensor_file
+
+STEPS = 3
+# Largest relative differences: of a loss, and of what all steps together take off it.
+TOLERANCES = {"fp32": (1e-4, 1e-3), "bf16": (2e-2, 5e-2)}
+
+
+def train(arguments, workload, source, more):
+    """Epochs over the first minibatch alone, one step each; returns their events."""
+    metrics = os.path.join(more["folder"], "metrics.json")
+    command = [arguments.cavs, "train", f"--train={source}", f"--max_examples={workload.batch_size}",
+               f"--batch_size={workload.batch_size}", "--shuffle=false", "--optimizer=sgd", f"--lr={LEARNING_RATE}",
+               f"--epochs={more['epochs']}", "--quiet", f"--metrics={metrics}", *more["flags"]]
+    done = subprocess.run(command, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    if done.returncode != 0:
+        raise Unavailable("cavs train: " + done.stderr.strip().split("\n")[-1])
+    with open(metrics, encoding="utf-8") as lines:
+        return [event for event in map(json.loads, lines) if event["event"] == "epoch"]
+
+
+def our_losses(arguments, workload, source, folder):
+    """A saved model, and the losses of the steps from there: summed over the minibatch, by example."""
+    flags = [f"--model={workload.model}", f"--hidden={workload.hidden}", f"--embed={workload.embed}",
+             f"--save={folder}"]
+    train(arguments, workload, source, {"folder": folder, "epochs": 1, "flags": flags})
+    model = os.path.join(folder, "last.safetensors")
+    events = train(arguments, workload, source, {"folder": folder, "epochs": STEPS, "flags": [f"--load={model}"]})
+    return model, [event["train_loss"] * event["predictions"] / event["examples"] for event in events]
+
+
+def write_data(workload, source, model, path):
+    """The minibatch; its words must be the model's, row by row."""
+    corpus = corpora.read(source, workload.batch_size)
+    vocabulary = json.loads(tensor_file.read(model)[0]["vocabulary"])
+    if vocabulary != corpus.words:
+        raise Unavailable(f"expected the model's {len(vocabulary)} words, got {len(corpus.words)} others")
+    corpus.write(path, workload.batch_size, {"model": workload.model, "hidden": str(workload.hidden),
+                                             "embed": str(workload.embed)})
+
+
+def peer_losses(environment, workload, request):
+    """By setting; each begins from the model's parameters."""
+    worker = environment.start()
+    try:
+        settings = worker.ask(**request)["settings"]
+        losses = {}
+        for setting in settings:
+            worker.ask(**request)
+            losses[setting] = worker.ask(do="losses", setting=setting, batch_size=workload.batch_size,
+                                         steps=STEPS)["losses"]
+        return losses
+    finally:
+        worker.close()
+
+
+def relative(ours, theirs):
+    """Not finite counts as all wrong."""
+    off = abs(ours - theirs) / abs(ours)
+    return off if off == off else float("inf")
+
+
+def differences(ours, theirs):
+    """The largest of a loss over the steps, and that of the way from the first to the last."""
+    return max(map(relative, ours, theirs)), relative(ours[0] - ours[-1], theirs[0] - theirs[-1])
+
+
+def check_workload(arguments, environments, workload, source, folder, say):
+    """Returns how many settings disagree."""
+    model, ours = our_losses(arguments, workload, source, folder)
+    data = os.path.join(folder, "data.safetensors")
+    write_data(workload, source, model, data)
+    say(f"{workload.name}: losses of {STEPS} steps " + ", ".join(f"{loss:.6f}" for loss in ours))
+    wrong = 0
+    for name, environment in environments.items():
+        for precision in PEERS[name]:
+            request = {"do": "load", "data": data, "parameters": model, "mode": "train", "precision": precision}
+            try:
+                losses = peer_losses(environment, workload, request)
+            except Unavailable as reason:
+                say(f"  {name} {precision}: left out: {reason}")
+                continue
+            for setting, theirs in losses.items():
+                off, descent = differences(ours, theirs)
+                good = off <= TOLERANCES[precision][0] and descent <= TOLERANCES[precision][1]
+                wrong += not good
+                say(f"  {'equal' if good else 'WRONG'}  {name} {precision}, {setting}: losses off by {off:.1e}, their "
+                    f"descent by {descent:.1e}")
+    return wrong
+
+
+def run(arguments, environments, folder, say):
+    """Returns the exit code: 1 when a peer computes something else."""
+    wrong = 0
+    for workload in (w for w in WORKLOADS if w.name in arguments.workloads):
+        source = workload.source(arguments.data, folder)
+        if source is None:
+            say(f"workload {workload.name}: not checked: expected {workload.path} in {arguments.data}, got none")
+            continue
+        scratch = os.path.join(folder, workload.name)
+        os.makedirs(scratch)
+        try:
+            wrong += check_workload(arguments, environments, workload, source, scratch, say)
+        except Unavailable as reason:
+            say(f"workload {workload.name}: not checked: {reason}")
+            wrong += 1
+    say("all losses agree" if wrong == 0 else f"{wrong} disagree")
+    return 1 if wrong else 0
