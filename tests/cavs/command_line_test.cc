@@ -253,7 +253,8 @@ TEST(CommandLine, TakesListsOfPoliciesForAblateAlone) {
   EXPECT_EQ(json.at("threads"), 2);
   EXPECT_REFUSED("[--batching] expected serial or depth or frontier or agenda or fsm, got 'dpeth'", "ablate",
                  "--data=sst:d", "--batching=frontier,dpeth,serial");
-  EXPECT_REFUSED("[--memory] expected malloc or pool or arena or planned, got ''", "ablate", "--data=sst:d", "--memory=arena,");
+  EXPECT_REFUSED("[--memory] expected malloc or pool or arena or planned, got ''", "ablate", "--data=sst:d",
+                 "--memory=arena,");
   EXPECT_REFUSED("[--threads] expected different values, got '1,2,1'", "ablate", "--data=sst:d", "--threads=1,2,1");
   EXPECT_REFUSED("[--hidden] expected a whole number", "ablate", "--data=sst:d", "--hidden=16,32");
   EXPECT_TRAIN_REFUSED("[--batching] expected one value, got 'depth,serial'; only 'ablate' takes a list",
