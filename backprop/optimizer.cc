@@ -210,7 +210,7 @@ void Optimizer::PlanJobs(const Gradients& gradients) {
     } else if (!declaration.is_lookup) {
       PlanStretches(Job::Kind::kElements, p, declaration.shape.width(), kGrain);
     } else {
-      const int64_t rows_per_job = std::max<int64_t>(1, kGrain / declaration.shape.columns());
+      const int64_t rows_per_job = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, declaration.shape.columns()));
       const auto seen = static_cast<int64_t>(gradients.sparse(p).ids.size());
       PlanStretches(all ? Job::Kind::kAllRows : Job::Kind::kSeenRows, p, all ? declaration.shape.rows() : seen,
                     rows_per_job);

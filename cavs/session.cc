@@ -98,6 +98,10 @@ void Session::Begin(std::span<const Example> examples, bool training, HeadRows h
   run_.head = head;
   run_.seed = options_.seed;
   run_.step = static_cast<uint64_t>(step_);
+  // Of the whole minibatch: its parts must not differ from it in how products are computed.
+  int64_t vertices = 0;
+  for (const Example& example : examples) vertices += example.graph->vertex_count();
+  run_.packed = vertices >= kRowsWorthPacking;
   report_ = {};
 }
 
@@ -116,7 +120,6 @@ void Session::Plan(std::span<const Example> part) {
     scope.set_rows(batch_.vertex_count());
   }
   report_.schedule_seconds += watch.Seconds();
-  run_.packed = batch_.vertex_count() >= kRowsWorthPacking;
   if (!run_.packed) return;
   const TraceScope scope(trace_, TraceLevel::kPart, "pack parameters");
   const StopWatch packing;
@@ -223,6 +226,7 @@ NonFinite Session::FindNonFinite() {
   Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool_.get(),
                    &threads_);
   NonFinite place;
+  const BatchReport report = report_;
   const auto look = [&](Executor& executor) {
     if (!place.found) place = executor.FindNonFinite(scheduled(), schedule_, run_, shared());
     executor.Forget();
@@ -238,6 +242,7 @@ NonFinite Session::FindNonFinite() {
         }
       },
       [] {});
+  report_ = report;
   return place;
 }
 

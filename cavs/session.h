@@ -6,6 +6,7 @@
 // Answers depend on `threads` within rounding at most, and not at all, bit for bit, with ParallelPolicy::kTask. With
 // kAuto neither, given: parameters in f32, the default passes, and SharingPolicy::kOff or kInputs where no vertex
 // without children is of a type that recurs (those of DeclareChildSumTreeLstm are: each shard shares its own).
+// Where memory_limit cuts a minibatch into parts depends on `threads`, each of which has scratch of its own.
 #pragma once
 
 #include <cstdint>

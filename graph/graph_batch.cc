@@ -32,6 +32,7 @@ void GraphBatch::Clear() {
 }
 
 void GraphBatch::Add(const InputGraph& graph, int64_t example) {
+  CAVS_CHECK(local_ids_.empty(), "a merged batch does not grow");
   const int64_t offset = vertex_count();
   const int64_t total = offset + graph.vertex_count();
   if (total >= kMaxBatchVertices) {
@@ -75,6 +76,7 @@ void GraphBatch::Pack(std::span<const InputGraph* const> graphs, std::span<const
 
 void GraphBatch::Shard(int32_t shards) {
   CAVS_CHECK(shards >= 1, "{} shards", shards);
+  CAVS_CHECK(local_ids_.empty(), "a merged batch keeps the shards of its original");
   const int64_t graphs = graph_count();
   shards_ = static_cast<int32_t>(std::max<int64_t>(1, std::min<int64_t>(shards, graphs)));
   shard_of_graph_.resize(static_cast<size_t>(graphs));

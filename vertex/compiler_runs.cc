@@ -22,10 +22,13 @@ int64_t BlockRows(const Executable& executable, const StepList& list, const Step
   std::set<int32_t> seen;
   int64_t bytes = 0;
   for (int32_t i = run.begin; i < run.end; ++i) {
-    for (const Location& location : list.steps[static_cast<size_t>(i)].operands) {
+    const Step& step = list.steps[static_cast<size_t>(i)];
+    for (size_t k = 0; k < step.operands.size(); ++k) {
+      const Location& location = step.operands[k];
       const Buffer& buffer = executable.buffers()[static_cast<size_t>(location.buffer)];
-      if (buffer.kind == BufferKind::kParameter && location.index < 0) continue;
-      if (seen.insert(location.buffer).second) bytes += buffer.width * static_cast<int64_t>(sizeof(float));
+      const bool parameter = buffer.kind == BufferKind::kParameter;
+      if ((parameter && location.index < 0) || !seen.insert(location.buffer).second) continue;
+      bytes += (parameter ? step.widths[k] : buffer.width) * static_cast<int64_t>(sizeof(float));
     }
   }
   const int64_t rows = kBlockBytes / std::max<int64_t>(bytes, 1) / kBlockRowAlignment * kBlockRowAlignment;

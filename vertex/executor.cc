@@ -204,11 +204,12 @@ struct Executor::Impl {
       WalkTasks(backward, shard,
                 [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, lane); });
     };
-    if (shards == 1) return run_shard(0, kNoLane);
-    const bool apart = separable[backward ? 1 : 0] && !recorder.active();
-    ThreadPool& workers = apart ? *threads : alone;
-    workers.Run(shards,
-                [&](int64_t shard, int) { run_shard(static_cast<int32_t>(shard), static_cast<int32_t>(shard)); });
+    if (shards == 1 || !separable[backward ? 1 : 0] || recorder.active()) {
+      for (int32_t shard = 0; shard < shards; ++shard) run_shard(shard, kNoLane);
+      return;
+    }
+    threads->Run(shards,
+                 [&](int64_t shard, int) { run_shard(static_cast<int32_t>(shard), static_cast<int32_t>(shard)); });
   }
 
   void RunAll(bool backward) {
@@ -255,7 +256,7 @@ struct Executor::Impl {
     const TraceScope placing(recorder.log(), TraceLevel::kPhase, "place");
     placement.Plan(new_batch, new_schedule, options, shared);
     BeginRunners(new_schedule, options);
-    memory.Begin(placement, options.backward, std::max<int32_t>(1, static_cast<int32_t>(lanes.size())));
+    memory.Begin(placement, options.backward, std::max(threads->size(), new_schedule.shard_count()));
     for (size_t b = 0; b < buffers.size(); ++b) {
       const Buffer& buffer = executable->buffers()[b];
       buffers[b] = IsOwned(buffer) ? BoundBuffer{memory.data(b), buffer.width} : BindShared(buffer);
@@ -282,6 +283,16 @@ struct Executor::Impl {
     schedule = nullptr;
     awaits_backward = false;
     memory.End();
+  }
+
+  template <typename Body>
+  void RunOrForget(const Body& body) {
+    try {
+      body();
+    } catch (...) {
+      Forget();
+      throw;
+    }
   }
 
   // Parameters and constants are only ever read through an Operand.
@@ -407,7 +418,7 @@ void Executor::Forward(const GraphBatch& batch, const Schedule& schedule, const 
                        const SharedVertices* shared) {
   const TraceScope scope(impl_->recorder.log(), TraceLevel::kPart, "forward");
   impl_->Prepare(batch, schedule, options, shared);
-  impl_->RunAll(false);
+  impl_->RunOrForget([this] { impl_->RunAll(false); });
 }
 
 void Executor::Backward(Gradients* gradients) {
@@ -420,10 +431,12 @@ void Executor::Backward(Gradients* gradients) {
   x.runner.set_gradients(gradients);
   for (const auto& kernels : x.lanes) kernels->set_gradients(gradients);
   x.times.backward += Now() - start;
-  x.RunAll(true);
-  const double merge = Now();
-  x.MergeLookups(gradients);
-  x.times.backward += Now() - merge;
+  x.RunOrForget([&] {
+    x.RunAll(true);
+    const double merge = Now();
+    x.MergeLookups(gradients);
+    x.times.backward += Now() - merge;
+  });
 }
 
 double Executor::loss() const {
@@ -450,6 +463,8 @@ std::span<const float> Executor::loss_rows(size_t loss) const {
 std::span<const float> Executor::state(int32_t channel, int32_t original) const {
   const Impl& x = *impl_;
   x.RequireRun();
+  CAVS_CHECK(x.executable->signature().channels[static_cast<size_t>(channel)].kind == ChannelKind::kState,
+             "channel {} is no state", channel);
   const int32_t vertex = x.placement.Merged(original);
   const int64_t base = x.placement.base(x.executable->channel_class(channel), x.batch->type(vertex));
   if (base < 0) return {};

@@ -293,6 +293,7 @@ void Placement::FillCollected(const Collection& collection, CollectedRows* rows)
   rows->references.resize(static_cast<size_t>(begin.back()));
   for (size_t source = 0; source < collection.indices.size(); ++source) {
     const std::vector<int32_t>& targets = index(collection.indices[source]);
+    CAVS_CHECK(targets.size() <= INT32_MAX, "{} gradients for the rows of a state", targets.size());
     for (size_t i = 0; i < targets.size(); ++i) {
       if (targets[i] < 0) continue;
       int64_t& next = begin[static_cast<size_t>(targets[i]) + 1];

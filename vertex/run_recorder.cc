@@ -18,6 +18,8 @@ const Instruction& InstructionOf(const Executable& executable, const Step& step)
 
 int64_t OperandBytes(const Executable& executable, const Step& step, const RowRange& range) {
   int64_t floats = 0;
+  // As a rule a row has one reader, whose gradient is read here.
+  if (step.kind == StepKind::kCollect) return 2 * range.rows * step.widths.back() * static_cast<int64_t>(sizeof(float));
   for (size_t i = 0; i < step.operands.size(); ++i) {
     const Space space = step.spaces[i].kind;
     const bool once = space == Space::kParameter || space == Space::kConstant;

@@ -37,7 +37,7 @@ class RunRecorder {
   bool active() const { return profiling_ || log_ != nullptr; }
   TraceLog* log() const { return log_; }
 
-  // Runs the steps of one task, or of one phase of a type or the head; `active` only.
+  // Runs a run of steps over one block of a task, or of all rows of a type or the head; `active` only.
   void Run(std::span<const BoundStep> steps, const RowRange& range);
 
   // The phases of a run follow each other without a gap.
