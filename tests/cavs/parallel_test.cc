@@ -82,7 +82,7 @@ class Parallel : public ::testing::Test {
     options.threads = threads;
     options.parallel = parallel;
     Session session(model_, options);
-    const Figures figures = FiguresOf(session, std::span(graphs_).first(static_cast<size_t>(graphs)));
+    Figures figures = FiguresOf(session, std::span(graphs_).first(static_cast<size_t>(graphs)));
     shards_ = session.schedule().shard_count();
     return figures;
   }
