@@ -147,14 +147,19 @@ def machine():
     return f"{os.cpu_count()} cores of {processor()}, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
 
 
+def describe_versions(found):
+    """The peer's own version, and in brackets those of what it runs on."""
+    (peer, *others) = [f"{name} {version}" for name, version in found.items()]
+    return f"{peer} ({', '.join(others)})" if others else peer
+
+
 def write(arguments, rows, versions):
     """PREFIX.jsonl, PREFIX.md, PREFIX.svg; the tables on standard output."""
     os.makedirs(os.path.dirname(os.path.abspath(arguments.out)), exist_ok=True)
     today = datetime.date.today().isoformat()
     with open(arguments.out + ".jsonl", "w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
-    found = {name: version for versions_of_peer in versions.values() for name, version in versions_of_peer.items()}
-    peers = ", ".join(f"{name} {version}" for name, version in found.items()) or "none"
+    peers = ", ".join(describe_versions(found) for found in versions.values() if found) or "none"
     text = tables(rows)
     with open(arguments.out + ".md", "w", encoding="utf-8") as out:
         out.write(f"# Cavs and its peers, {today}\n\n"
