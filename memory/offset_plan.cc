@@ -69,9 +69,9 @@ int64_t OffsetPlanner::FindOffset(std::span<const PlannedBlock> blocks, const Pl
 }
 
 int64_t OffsetPlanner::LeastBytes(std::span<const PlannedBlock> blocks) {
-  int32_t last = -1;
-  for (const PlannedBlock& block : blocks) last = std::max(last, block.last);
-  changes_.assign(static_cast<size_t>(last + 2), 0);
+  int64_t positions = 1;  // the last block's end is one behind its last position
+  for (const PlannedBlock& block : blocks) positions = std::max(positions, int64_t{block.last} + 2);
+  changes_.assign(static_cast<size_t>(positions), 0);
   for (const PlannedBlock& block : blocks) {
     if (block.first > block.last) continue;
     changes_[static_cast<size_t>(block.first)] += block.bytes;
