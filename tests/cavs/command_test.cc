@@ -316,7 +316,7 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
     }
   }
   for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse",
-                                 "--loss=sum", "--memory_limit=12KiB"}) {
+                                 "--loss=sum", "--memory_limit=16KiB"}) {
     choices.push_back({pass});
   }
   for (const std::string sharing : {"none", "subgraphs"}) choices.push_back({"--sharing=" + sharing, "--dropout=0"});
@@ -407,7 +407,7 @@ TEST_F(Command, ExplainShowsProgramsScheduleAndMemory) {
   EXPECT_GE(event.at("tasks"), event.at("task_lower_bound"));
   EXPECT_LT(event.at("needed_bytes"), event.at("peak_bytes"));
   const CommandResult planned = Succeed({"explain", data, "--hidden=4", "--embed=4", "--memory=planned",
-                                         "--memory_limit=4KiB", "--metrics=" + File("explain.json")});
+                                         "--memory_limit=6KiB", "--metrics=" + File("explain.json")});
   EXPECT_THAT(planned.out, AllOf(ContainsRegex("hoisted to end at [0-9]+\n"), HasSubstr("this was the first")));
   EXPECT_GT(Events(File("explain.json"), "explain").at(0).at("parts"), 1);
   EXPECT_EQ(Succeed({"explain", data, "--dot"}).out.substr(0, 7), "digraph");
