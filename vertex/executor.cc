@@ -15,75 +15,31 @@
 #include "vertex/memory_plan.h"
 #include "vertex/placement.h"
 #include "vertex/run_recorder.h"
+#include "vertex/step_binding.h"
 
 namespace cavs {
 namespace {
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Where a buffer lies in the present minibatch.
-struct BoundBuffer {
-  float* base = nullptr;
-  int64_t ld = 0;
-};
-
 constexpr int32_t kNoLane = -1;
 
 }  // namespace
 
 struct Executor::Impl {
-  // A StepList with its steps bound.
-  struct BoundList {
-    const StepList* list = nullptr;
-    std::vector<BoundStep> steps;
-  };
-  struct Function {
-    std::array<BoundList, 3> phases;
-    BoundList& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
-  };
-
   Impl(std::shared_ptr<const Executable> e, const ParameterStore* p, Pool* m, ThreadPool* t)
       : executable(std::move(e)),
         parameters(p),
         threads(t),
         memory(executable.get(), m),
         placement(executable.get()),
+        binding(executable.get(), p, &placement, &memory),
         runner(executable.get(), p, t),
         separable{Separable(false), Separable(true)},
         recorder(executable.get(), &runner) {
-    buffers.resize(executable->buffers().size());
-    for (const bool backward : {false, true}) {
-      for (size_t type = 0; type < executable->signature().types.size(); ++type) {
-        if (backward && !executable->has_backward()) continue;
-        Function& function = functions[backward ? 1 : 0].emplace_back();
-        for (const Phase phase : {Phase::kHoisted, Phase::kRecurrent, Phase::kDeferred}) {
-          function.phase(phase) = Wrap(executable->function(backward, static_cast<int32_t>(type)).phase(phase));
-        }
-      }
-      heads[backward ? 1 : 0] = Wrap(executable->head(backward));
-    }
-    NumberSteps();
-  }
-
-  void NumberSteps() {
     std::vector<const Step*> steps;
-    ForEachStep([&](BoundStep& bound) {
-      bound.number = static_cast<int32_t>(steps.size());
-      steps.push_back(bound.step);
-    });
+    for (const BoundStep* bound : binding.steps()) steps.push_back(bound->step);
     recorder.set_steps(std::move(steps));
-  }
-
-  BoundList Wrap(const StepList& list) const {
-    BoundList result{&list, {}};
-    for (const Step& step : list.steps) {
-      const Program& program = step.backward ? executable->backward() : executable->forward();
-      BoundStep& bound = result.steps.emplace_back();
-      bound.step = &step;
-      bound.instruction = &program.instructions[static_cast<size_t>(step.instruction)];
-      bound.operands.resize(step.operands.size());
-    }
-    return result;
   }
 
   // Whether the shards of a schedule may recur side by side: no step adds up rows, as all shards have the gradients of
@@ -103,15 +59,15 @@ struct Executor::Impl {
   // order of execution, and lap(phase) behind each phase. Buffers come to life, and die, on the way.
   template <typename Straight, typename Recur, typename Lap>
   void Walk(bool backward, Straight straight, Recur recur, Lap lap) {
-    std::vector<Function>& types = functions[backward ? 1 : 0];
+    const std::vector<BoundFunction>& types = binding.types(backward);
     int32_t position = backward ? memory.liveness().backward_begin : 0;
-    const auto all_runs = [&](BoundList& steps, const RowRange& range) {
+    const auto all_runs = [&](const BoundList& steps, const RowRange& range) {
       for (const StepRun& run : steps.list->runs) {
         memory.Advance(position++);
         straight(steps, run, range);
       }
     };
-    const auto head = [&] { all_runs(heads[backward ? 1 : 0], RowRange{0, placement.rows({Space::kHead, -1}), 0, 0}); };
+    const auto head = [&] { all_runs(binding.head(backward), RowRange{0, placement.rows({Space::kHead, -1}), 0, 0}); };
     const auto all = [&](Phase phase) {
       for (size_t type = 0; type < types.size(); ++type) {
         const int32_t t = static_cast<int32_t>(type);
@@ -137,7 +93,7 @@ struct Executor::Impl {
     for (int64_t i = 0; i < tasks; ++i) {
       const Task part = schedule->Part(backward ? tasks - 1 - i : i, shard);
       if (part.count == 0) continue;
-      BoundList& steps = functions[backward ? 1 : 0][static_cast<size_t>(part.type)].phase(Phase::kRecurrent);
+      const BoundList& steps = binding.types(backward)[static_cast<size_t>(part.type)].phase(Phase::kRecurrent);
       const RowRange range{part.first_row, part.count, part.first_edge, part.edge_count};
       for (const StepRun& run : steps.list->runs) visit(steps, run, range);
     }
@@ -176,13 +132,13 @@ struct Executor::Impl {
     }
   }
 
-  void RunBlock(BoundList& steps, const StepRun& run, const RowRange& range, KernelRunner* kernels) {
+  void RunBlock(const BoundList& steps, const StepRun& run, const RowRange& range, KernelRunner* kernels) {
     for (int32_t i = run.begin; i < run.end; ++i) kernels->Run(steps.steps[static_cast<size_t>(i)], range);
   }
 
   // Whoever has no lane has all threads: for blocks side by side, else inside of kernels. A recorder wants one thing
   // after another, so that the times of steps add up.
-  void Run(BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane) {
+  void Run(const BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane) {
     if (recorder.active()) {
       const std::span<const BoundStep> recorded(steps.steps.data() + run.begin, steps.steps.data() + run.end);
       return ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { recorder.Run(recorded, part); });
@@ -201,8 +157,9 @@ struct Executor::Impl {
   void RunTasks(bool backward) {
     const int32_t shards = schedule->shard_count();
     const auto run_shard = [&](int32_t shard, int32_t lane) {
-      WalkTasks(backward, shard,
-                [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, lane); });
+      WalkTasks(backward, shard, [&](const BoundList& steps, const StepRun& run, const RowRange& range) {
+        Run(steps, run, range, lane);
+      });
     };
     if (shards == 1 || !separable[backward ? 1 : 0] || recorder.active()) {
       for (int32_t shard = 0; shard < shards; ++shard) run_shard(shard, kNoLane);
@@ -226,24 +183,11 @@ struct Executor::Impl {
       recorder.EndPhase(PhaseName(phase));
     };
     Walk(
-        backward, [&](BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, kNoLane); },
+        backward,
+        [&](const BoundList& steps, const StepRun& run, const RowRange& range) { Run(steps, run, range, kNoLane); },
         [&] { RunTasks(backward); }, lap);
     counters = runner.counters();
     for (const auto& kernels : lanes) counters += kernels->counters();
-  }
-
-  // Calls visit(step) for every step, in order of functions.
-  template <typename Visit>
-  void ForEachStep(Visit visit) {
-    for (const bool backward : {false, true}) {
-      const size_t side = backward ? 1 : 0;
-      for (Function& function : functions[side]) {
-        for (BoundList& steps : function.phases) {
-          for (BoundStep& step : steps.steps) visit(step);
-        }
-      }
-      for (BoundStep& step : heads[side].steps) visit(step);
-    }
   }
 
   // Everything up to the first step of F.
@@ -251,20 +195,16 @@ struct Executor::Impl {
                const SharedVertices* shared) {
     Forget();
     times = {};
-    loss_scale = options.loss_scale;
     const double start = Now();
     const TraceScope placing(recorder.log(), TraceLevel::kPhase, "place");
     placement.Plan(new_batch, new_schedule, options, shared);
     BeginRunners(new_schedule, options);
     memory.Begin(placement, options.backward, std::max(threads->size(), new_schedule.shard_count()));
-    for (size_t b = 0; b < buffers.size(); ++b) {
-      const Buffer& buffer = executable->buffers()[b];
-      buffers[b] = IsOwned(buffer) ? BoundBuffer{memory.data(b), buffer.width} : BindShared(buffer);
-    }
+    binding.BindBuffers(options.loss_scale);
     batch = &new_batch;
     schedule = &new_schedule;
     awaits_backward = options.backward;
-    BindSteps(false);
+    binding.BindSteps(false);
     times.pack = Now() - start;
   }
 
@@ -295,50 +235,6 @@ struct Executor::Impl {
     }
   }
 
-  // Parameters and constants are only ever read through an Operand.
-  BoundBuffer BindShared(const Buffer& buffer) {
-    switch (buffer.kind) {
-      case BufferKind::kParameter:
-        return {const_cast<float*>(parameters->values(buffer.id).data()), 0};
-      case BufferKind::kConstant: {
-        const bool own = buffer.id >= executable->forward().value_count();
-        const Program& program = own ? executable->backward() : executable->forward();
-        return {const_cast<float*>(program.value(buffer.id).constant.data()), 0};
-      }
-      case BufferKind::kLossScale:
-        return {&loss_scale, 0};
-      default:
-        return {const_cast<float*>(placement.column_rows(buffer).data()), buffer.width};
-    }
-  }
-
-  Operand Resolve(const Location& location, const RowSpace& space) const {
-    const Buffer& buffer = executable->buffers()[static_cast<size_t>(location.buffer)];
-    const BoundBuffer& bound = buffers[static_cast<size_t>(location.buffer)];
-    Operand operand{bound.base + location.column, bound.ld, nullptr};
-    IndexKind kind = IndexKind::kEdgeParent;
-    if (location.index >= 0) {
-      kind = executable->indices()[static_cast<size_t>(location.index)].kind;
-      operand.index = placement.index(location.index).data();
-      if (buffer.kind == BufferKind::kParameter) operand.ld = parameters->declaration(buffer.id).shape.columns();
-    }
-    const bool channel = buffer.kind == BufferKind::kChannel || buffer.kind == BufferKind::kChannelGradient;
-    if (channel && kind == IndexKind::kEdgeParent) {
-      // Rows are numbered inside of the type; an empty type may have no place in the table.
-      operand.base += std::max<int64_t>(0, placement.base(executable->channel_class(buffer.id), space.type)) * bound.ld;
-    }
-    return operand;
-  }
-
-  void BindSteps(bool backward) {
-    ForEachStep([&](BoundStep& bound) {
-      if (bound.step->backward != backward) return;
-      for (size_t i = 0; i < bound.operands.size(); ++i) {
-        bound.operands[i] = Resolve(bound.step->operands[i], bound.step->spaces[i]);
-      }
-    });
-  }
-
   void MergeLookups(Gradients* gradients) {
     const TraceScope scope(recorder.log(), TraceLevel::kPhase, "merge lookup gradients");
     for (const LookupGradient& lookup : executable->lookup_gradients()) {
@@ -346,7 +242,8 @@ struct Executor::Impl {
       if (ids.empty()) continue;
       const int64_t width = parameters->declaration(lookup.parameter).shape.columns();
       const StopWatch watch;
-      cpu::MergeSparseRows(ids.data(), Resolve(lookup.rows, lookup.space), std::ssize(ids), width, *threads, &merged);
+      cpu::MergeSparseRows(ids.data(), binding.Resolve(lookup.rows, lookup.space), std::ssize(ids), width, *threads,
+                           &merged);
       gradients->AddSparse(lookup.parameter, merged);
       const int64_t moved = (std::ssize(ids) + std::ssize(merged.ids)) * width;
       recorder.BookMerge(std::ssize(ids), moved * static_cast<int64_t>(sizeof(float)), watch.Seconds());
@@ -377,8 +274,8 @@ struct Executor::Impl {
     const int64_t width = executable->forward().value(value).shape.width();
     const RowSpace space{Space::kHead, -1};
     rows.resize(static_cast<size_t>(placement.rows(space) * width));
-    cpu::CopyRows({rows.data(), width, nullptr}, Resolve(executable->location(value), space), placement.rows(space),
-                  width, *threads);
+    cpu::CopyRows({rows.data(), width, nullptr}, binding.Resolve(executable->location(value), space),
+                  placement.rows(space), width, *threads);
     return rows;
   }
 
@@ -387,17 +284,14 @@ struct Executor::Impl {
   ThreadPool* threads;
   MemoryPlan memory;
   Placement placement;
+  StepBinding binding;
   KernelRunner runner;
   ThreadPool alone{1};
   std::vector<std::unique_ptr<KernelRunner>> lanes;  // none for one thread
   const std::array<bool, 2> separable;               // forward, backward
   RunRecorder recorder;
-  std::vector<Function> functions[2];
-  BoundList heads[2];
-  std::vector<BoundBuffer> buffers;
   const GraphBatch* batch = nullptr;
   const Schedule* schedule = nullptr;
-  float loss_scale = 1.0f;
   bool awaits_backward = false;
   RunTimes times;
   RunCounters counters;
@@ -427,7 +321,7 @@ void Executor::Backward(Gradients* gradients) {
   x.awaits_backward = false;
   const TraceScope scope(x.recorder.log(), TraceLevel::kPart, "backward");
   const double start = Now();
-  x.BindSteps(true);
+  x.binding.BindSteps(true);
   x.runner.set_gradients(gradients);
   for (const auto& kernels : x.lanes) kernels->set_gradients(gradients);
   x.times.backward += Now() - start;
@@ -466,16 +360,16 @@ std::span<const float> Executor::state(int32_t channel, int32_t original) const 
   CAVS_CHECK(x.executable->signature().channels[static_cast<size_t>(channel)].kind == ChannelKind::kState,
              "channel {} is no state", channel);
   const int32_t vertex = x.placement.Merged(original);
-  const int64_t base = x.placement.base(x.executable->channel_class(channel), x.batch->type(vertex));
-  if (base < 0) return {};
-  const int32_t table = x.executable->table_of(channel);
+  const int32_t type = x.batch->type(vertex);
+  if (x.placement.base(x.executable->channel_class(channel), type) < 0) return {};
   const auto& buffers = x.executable->buffers();
-  for (size_t b = 0; b < buffers.size(); ++b) {
-    if (buffers[b].kind != BufferKind::kChannel || buffers[b].id != table) continue;
-    const int64_t row = base + x.schedule->row_of_vertex(vertex);
-    return {x.buffers[b].base + row * x.buffers[b].ld, static_cast<size_t>(buffers[b].width)};
-  }
-  return {};
+  const auto table = std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& buffer) {
+    return buffer.kind == BufferKind::kChannel && buffer.id == channel;
+  });
+  if (table == buffers.end()) return {};
+  const Location rows{static_cast<int32_t>(table - buffers.begin()), 0, -1};
+  const Operand operand = x.binding.Resolve(rows, {Space::kVertex, type});
+  return {operand.Row(x.schedule->row_of_vertex(vertex)), static_cast<size_t>(table->width)};
 }
 
 NonFinite Executor::FindNonFinite(const GraphBatch& batch, const Schedule& schedule, const RunOptions& options,
@@ -483,7 +377,7 @@ NonFinite Executor::FindNonFinite(const GraphBatch& batch, const Schedule& sched
   Impl& x = *impl_;
   x.Prepare(batch, schedule, options, shared);
   NonFinite result;
-  const auto inspect = [&](Impl::BoundList& steps, const StepRun& run, const RowRange& range) {
+  const auto inspect = [&](const BoundList& steps, const StepRun& run, const RowRange& range) {
     x.ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) {
       for (int32_t i = run.begin; i < run.end; ++i) {
         const BoundStep& step = steps.steps[static_cast<size_t>(i)];
@@ -535,16 +429,16 @@ std::vector<StepProfile> Executor::profile() const {
     profile.seconds = totals.seconds;
     result.push_back(std::move(profile));
   };
-  impl_->ForEachStep([&](const BoundStep& bound) {
-    const Step& step = *bound.step;
+  for (const BoundStep* bound : impl_->binding.steps()) {
+    const Step& step = *bound->step;
     const bool head = step.space.kind == Space::kHead;
     add({.step = ToString(executable, step),
          .operation = std::string(OperationName(executable, step)),
          .function = head ? "head" : executable.forward().type_name(step.space.type),
-         .phase = head ? Phase::kDeferred : bound.instruction->phase,
+         .phase = head ? Phase::kDeferred : bound->instruction->phase,
          .backward = step.backward},
-        impl_->recorder.totals(bound.number));
-  });
+        impl_->recorder.totals(bound->number));
+  }
   if (executable.lookup_gradients().empty()) return result;
   add({.step = "merge of equal rows",
        .operation = "merge",
