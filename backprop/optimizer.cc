@@ -13,6 +13,8 @@ namespace cavs {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // floats of a job: 64 KiB of each array
+// Fewer floats than these in all jobs are done before another thread has woken up.
+constexpr int64_t kParallelFloats = 1 << 17;
 constexpr int64_t kStepBits = 24;  // a float holds integers of that many bits exactly
 
 struct KindEntry {
@@ -131,6 +133,15 @@ Optimizer::Optimizer(const OptimizerOptions& options, const ParameterStore& para
   zeros_.resize(static_cast<size_t>(longest));
 }
 
+template <typename Body>
+void Optimizer::RunJobs(int64_t jobs, int64_t floats, const Body& body) {
+  if (floats < kParallelFloats) {
+    for (int64_t job = 0; job < jobs; ++job) body(job);
+  } else {
+    threads_->Run(jobs, [&](int64_t job, int) { body(job); });
+  }
+}
+
 StepResult Optimizer::Step(ParameterStore& parameters, const Gradients& gradients) {
   CAVS_CHECK(static_cast<size_t>(parameters.layout().total()) == moments_.size(), "parameters of another model");
   CAVS_CHECK(static_cast<size_t>(gradients.layout().total()) == moments_.size(), "gradients of another model");
@@ -139,7 +150,7 @@ StepResult Optimizer::Step(ParameterStore& parameters, const Gradients& gradient
   ++steps_;
   const cpu::UpdateScalars scalars = Scalars(norm);
   PlanJobs(gradients);
-  threads_->Run(static_cast<int64_t>(jobs_.size()), [&](int64_t number, int) {
+  RunJobs(static_cast<int64_t>(jobs_.size()), planned_floats_, [&](int64_t number) {
     const Job& job = jobs_[static_cast<size_t>(number)];
     RunJob(job, scalars, gradients, parameters.values(job.parameter));
   });
@@ -153,12 +164,14 @@ StepResult Optimizer::Step(ParameterStore& parameters, const Gradients& gradient
 
 double Optimizer::Norm(const Gradients& gradients) {
   std::vector<std::span<const float>> stretches;
+  int64_t floats = 0;
   for (size_t p = 0; p < moments_.size(); ++p) {
     const auto parameter = static_cast<int32_t>(p);
     if (!trained_[p] || !gradients.touched(parameter)) continue;
     const bool is_lookup = layout_.declaration(parameter).is_lookup;
     std::span<const float> rest =
         is_lookup ? std::span<const float>(gradients.sparse(parameter).rows) : gradients.dense(parameter);
+    floats += std::ssize(rest);
     while (!rest.empty()) {
       stretches.push_back(rest.first(std::min(rest.size(), static_cast<size_t>(kGrain))));
       rest = rest.subspan(stretches.back().size());
@@ -167,7 +180,7 @@ double Optimizer::Norm(const Gradients& gradients) {
   // Summed in a fixed order, so that the norm does not depend on the number of threads.
   std::vector<double> sums(stretches.size());
   const auto sum_of_squares = cpu::FindOptimizerKernels().sum_of_squares;
-  threads_->Run(static_cast<int64_t>(stretches.size()), [&](int64_t job, int) {
+  RunJobs(static_cast<int64_t>(stretches.size()), floats, [&](int64_t job) {
     const std::span<const float> stretch = stretches[static_cast<size_t>(job)];
     sums[static_cast<size_t>(job)] = sum_of_squares(static_cast<int64_t>(stretch.size()), stretch.data());
   });
@@ -199,6 +212,7 @@ bool Optimizer::MovesWithoutGradient() const {
 
 void Optimizer::PlanJobs(const Gradients& gradients) {
   jobs_.clear();
+  planned_floats_ = 0;
   for (int32_t p = 0; p < layout_.total(); ++p) {
     if (!trained_[static_cast<size_t>(p)]) continue;
     const ParameterDeclaration& declaration = layout_.declaration(p);
@@ -219,6 +233,8 @@ void Optimizer::PlanJobs(const Gradients& gradients) {
 }
 
 void Optimizer::PlanStretches(Job::Kind kind, int32_t parameter, int64_t count, int64_t grain) {
+  const bool rows = kind == Job::Kind::kSeenRows || kind == Job::Kind::kAllRows;
+  planned_floats_ += count * (rows ? layout_.declaration(parameter).shape.columns() : 1);
   for (int64_t begin = 0; begin < count; begin += grain) {
     jobs_.push_back({kind, parameter, begin, std::min(count, begin + grain)});
   }

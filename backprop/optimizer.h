@@ -98,6 +98,9 @@ class Optimizer {
     int64_t end;
   };
 
+  // Calls body(job) for each of `jobs`, side by side where they have many floats in all.
+  template <typename Body>
+  void RunJobs(int64_t jobs, int64_t floats, const Body& body);
   double Norm(const Gradients& gradients);
   cpu::UpdateScalars Scalars(double norm) const;
   bool MovesWithoutGradient() const;
@@ -117,7 +120,8 @@ class Optimizer {
   std::vector<Moments> moments_;
   int64_t steps_ = 0;
   std::vector<float> zeros_;
-  std::vector<Job> jobs_;  // of one step; kept for its memory
+  std::vector<Job> jobs_;       // of one step; kept for its memory
+  int64_t planned_floats_ = 0;  // in all jobs
 };
 
 }  // namespace cavs

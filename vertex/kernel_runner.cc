@@ -10,7 +10,7 @@ namespace cavs {
 namespace {
 
 // Below this many element operations a fork and join costs more than the second thread saves.
-constexpr int64_t kParallelWork = 32768;
+constexpr int64_t kParallelWork = 1 << 17;
 
 cpu::ConstMatrix AsConst(const Operand& operand) { return {operand.base, operand.ld}; }
 cpu::Matrix AsMatrix(const Operand& operand) { return {operand.base, operand.ld}; }

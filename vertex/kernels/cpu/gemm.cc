@@ -9,8 +9,8 @@
 #include "cavs/base/error.h"
 #include "cavs/base/random.h"
 #include "cavs/base/stop_watch.h"
-#include "vertex/kernels/cpu/bf16.h"
 #include "vertex/kernels/cpu/gemm_primitives.h"
+#include "vertex/kernels/cpu/packing.h"
 
 namespace cavs::cpu {
 namespace {
@@ -40,7 +40,7 @@ constexpr int64_t kBf16GradientRows = 128;
 constexpr int64_t kConvertedColumns = 128;
 constexpr int64_t kParallelConversion = 65536;
 
-constexpr double kParallelMultiplications = 2e6;
+constexpr double kParallelMultiplications = 4e6;
 
 int64_t Blocks(int64_t size, int64_t block) { return (size + block - 1) / block; }
 
@@ -51,7 +51,8 @@ int64_t GradientColumns(int64_t k, int64_t n) {
   return Blocks(Blocks(n, 2 * pairs), kColumnAlignment) * kColumnAlignment;
 }
 
-// On one thread when there is little to do: a product of 20 us is done before another core has it in its cache.
+// On one thread when there is little to do: a product of 60 us is not done sooner by two, one of which has to wake up
+// first.
 template <typename Body>
 void RunJobs(ThreadPool& pool, int64_t jobs, double multiplications, const Body& body) {
   if (jobs == 1 || multiplications < kParallelMultiplications) {
@@ -120,15 +121,20 @@ class PackedForm {
         terms_(precision == Precision::kBf16 ? PadTerms(rows) : rows),
         descriptor_(PackedDescriptor(engine, terms_, columns, precision)),
         data_(hwy::AllocateAligned<uint8_t>(descriptor_.get_size())),
-        memory_(descriptor_, engine, data_.get()) {
+        memory_(descriptor_, engine, data_.get()),
+        in_panels_(precision == Precision::kBf16 || descriptor_ == PanelDescriptor(terms_, columns, precision)) {
     CAVS_CHECK(data_ != nullptr, "no {} bytes for packed weights", descriptor_.get_size());
   }
 
   // Of w [rows, columns], or of the transpose of w [columns, rows].
   void Pack(const dnnl::stream& stream, const float* w, int64_t ld, bool transpose) {
     if (precision_ == Precision::kBf16) {
-      const auto pack = transpose ? Bf16Conversions().pack_transposed : Bf16Conversions().pack;
+      const auto pack = transpose ? Packing().pack_transposed : Packing().pack;
       return pack(w, ld, rows_, columns_, PanelWidth(columns_), reinterpret_cast<Bf16*>(data_.get()));
+    }
+    if (in_panels_) {
+      const auto pack = transpose ? Packing().pack_f32_transposed : Packing().pack_f32;
+      return pack(w, ld, rows_, columns_, reinterpret_cast<float*>(data_.get()));
     }
     const dnnl::memory::dims strides = transpose ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1};
     const dnnl::memory::desc plain({rows_, columns_}, dnnl::memory::data_type::f32, strides);
@@ -151,6 +157,8 @@ class PackedForm {
   dnnl::memory::desc descriptor_;
   hwy::AlignedFreeUniquePtr<uint8_t[]> data_;
   dnnl::memory memory_;
+  // oneDNN wants the panels of packing.h, which its own reordering takes three times as long to fill.
+  bool in_panels_;
   dnnl::memory::desc source_descriptor_;
   dnnl::reorder reorder_;
 };
@@ -251,7 +259,7 @@ class Gemm::Impl {
     if (key->precision == Precision::kBf16) {
       key->lda = key->k = PadTerms(columns);
       auto* const copy = scratch->Elements<Bf16>(key->m * key->k);
-      Bf16Conversions().convert(source.data, source.ld, key->m, columns, copy);
+      Packing().convert(source.data, source.ld, key->m, columns, copy);
       return copy;
     }
     key->lda = columns;
@@ -276,7 +284,7 @@ class Gemm::Impl {
 
   // The operands of x^T * dy, by blocks of columns.
   void ConvertFactors(int64_t rows, int64_t k, int64_t n, ConstMatrix x, ConstMatrix dy, Bf16* left, Bf16* right) {
-    const Bf16Kernels& kernels = Bf16Conversions();
+    const PackingKernels& kernels = Packing();
     const int64_t terms = PadTerms(rows), panel = PanelWidth(n);
     const int64_t left_jobs = Blocks(k, kConvertedColumns);
     const auto convert = [&](int64_t job, int) {

@@ -8,7 +8,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/random.h"
-#include "vertex/kernels/cpu/bf16.h"
+#include "vertex/kernels/cpu/packing.h"
 
 namespace cavs::cpu {
 namespace {
@@ -25,9 +25,10 @@ dnnl::memory::data_type OperandType(Precision precision) {
   return precision == Precision::kBf16 ? dnnl::memory::data_type::bf16 : kFloat;
 }
 
-// oneDNN's name of the panels of bf16.h.
-dnnl::memory::format_tag PanelTag(int64_t n) {
+// oneDNN's name of the panels of packing.h.
+dnnl::memory::format_tag PanelTag(int64_t n, Precision precision) {
   using Tag = dnnl::memory::format_tag;
+  if (precision == Precision::kFp32) return Tag::BA16a64b;
   switch (PanelWidth(n)) {
     case 16:
       return Tag::BA16a16b2a;
@@ -76,8 +77,12 @@ SingleOpenMpThread::~SingleOpenMpThread() {
   if (saved_ != 1) omp_set_num_threads(saved_);
 }
 
+Descriptor PanelDescriptor(int64_t k, int64_t n, Precision precision) {
+  return {{k, n}, OperandType(precision), PanelTag(n, precision)};
+}
+
 Descriptor PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n, Precision precision) {
-  if (precision == Precision::kBf16) return {{k, n}, dnnl::memory::data_type::bf16, PanelTag(n)};
+  if (precision == Precision::kBf16) return PanelDescriptor(k, n, precision);
   constexpr int64_t kRows = 64;
   const Descriptor any({k, n}, kFloat, dnnl::memory::format_tag::any);
   const dnnl::matmul::desc matmul(RowMajor(kRows, k, k), any, RowMajor(kRows, n, n));

@@ -26,7 +26,7 @@ class SingleOpenMpThread {
 };
 
 // Everything that a product C [m, n] = A [m, k] * packed B [k, n] depends on but its data. Leading dimensions count
-// elements. With kBf16 A and B are bf16 as vertex/kernels/cpu/bf16.h lays them out, and k a multiple of kBf16Terms.
+// elements. With kBf16 A and B are bf16 as vertex/kernels/cpu/packing.h lays them out, and k a multiple of kBf16Terms.
 struct MatmulKey {
   int64_t m = 0;
   int64_t k = 0;
@@ -40,6 +40,8 @@ struct MatmulKey {
   bool operator==(const MatmulKey&) const = default;
 };
 
+// B [k, n] in the panels of vertex/kernels/cpu/packing.h.
+dnnl::memory::desc PanelDescriptor(int64_t k, int64_t n, Precision precision);
 // How B [k, n] should be laid out to be multiplied fastest, for any m.
 dnnl::memory::desc PackedDescriptor(const dnnl::engine& engine, int64_t k, int64_t n, Precision precision);
 

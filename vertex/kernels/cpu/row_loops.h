@@ -17,6 +17,8 @@ inline constexpr int64_t kBlockColumns = 512;
 
 // Floats a job should at least touch, so that starting it does not show.
 inline constexpr int64_t kJobFloats = 1 << 14;
+// Floats that all jobs should at least touch: what takes less than 20 us is done before another thread has woken up.
+inline constexpr int64_t kParallelFloats = 1 << 16;
 
 // body(begin, end) over blocks of [0, count) of at least kJobFloats floats; `floats_per_item` is what an item touches.
 // Items must not depend on each other.
@@ -24,7 +26,7 @@ template <typename Body>
 void ForBlocks(ThreadPool& pool, int64_t count, int64_t floats_per_item, const Body& body) {
   if (count <= 0) return;
   const int64_t grain = std::max<int64_t>(kJobFloats / std::max<int64_t>(floats_per_item, 1), 1);
-  if (pool.size() == 1 || count <= grain) {
+  if (pool.size() == 1 || count <= grain || count * floats_per_item < kParallelFloats) {
     body(int64_t{0}, count);
     return;
   }

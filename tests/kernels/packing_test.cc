@@ -1,4 +1,4 @@
-#include "vertex/kernels/cpu/bf16.h"
+#include "vertex/kernels/cpu/packing.h"
 
 #include <tuple>
 
@@ -27,9 +27,9 @@ struct Source {
 // A bf16 has eight bits: the nearest one lies within 2^-8 of the value.
 void ExpectNearest(Bf16 got, float want) { ASSERT_LE(std::abs(AsFloat(got) - want), std::abs(want) * 0x1p-8f); }
 
-class Bf16Layout : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {
+class OperandLayout : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {
  protected:
-  Bf16Layout() : source_(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
+  OperandLayout() : source_(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
 
   std::vector<Bf16> Destination(int64_t elements) const {
     return std::vector<Bf16>(static_cast<size_t>(elements + kPadding), kUnwritten);
@@ -53,45 +53,73 @@ class Bf16Layout : public testing::TestWithParam<std::tuple<int64_t, int64_t>> {
     EXPECT_EQ(i + kPadding, dst.size());
     ExpectEnd(dst);
   }
+  // With a guard behind the panels.
+  static size_t PanelFloats(int64_t k, int64_t n) {
+    return static_cast<size_t>(PadTo(kF32Terms, k) * PadTo(kF32Panel, n) + kPadding);
+  }
+  template <typename Want>
+  static void ExpectF32Panels(const std::vector<float>& dst, int64_t k, int64_t n, const Want& want) {
+    size_t i = 0;
+    for (int64_t first = 0; first < n; first += kF32Panel) {
+      for (int64_t term = 0; term < PadTo(kF32Terms, k); ++term) {
+        for (int64_t c = first; c < first + kF32Panel; ++c, ++i) EXPECT_EQ(dst[i], want(term, c)) << term << " " << c;
+      }
+    }
+    for (; i < dst.size(); ++i) EXPECT_EQ(dst[i], -1.0f);
+  }
 
   Source source_;
 };
 
-TEST_P(Bf16Layout, ConvertsRows) {
+TEST_P(OperandLayout, ConvertsRows) {
   const int64_t padded = PadTerms(source_.columns);
   std::vector<Bf16> dst = Destination(source_.rows * padded);
-  Bf16Conversions().convert(source_.values.data(), source_.ld(), source_.rows, source_.columns, dst.data());
+  Packing().convert(source_.values.data(), source_.ld(), source_.rows, source_.columns, dst.data());
   for (int64_t r = 0; r < source_.rows; ++r) {
     for (int64_t c = 0; c < padded; ++c) ExpectNearest(dst[static_cast<size_t>(r * padded + c)], source_.At(r, c));
   }
   ExpectEnd(dst);
 }
 
-TEST_P(Bf16Layout, TransposesRows) {
+TEST_P(OperandLayout, TransposesRows) {
   const int64_t padded = PadTerms(source_.rows);
   std::vector<Bf16> dst = Destination(source_.columns * padded);
-  Bf16Conversions().transpose(source_.values.data(), source_.ld(), source_.rows, source_.columns, dst.data());
+  Packing().transpose(source_.values.data(), source_.ld(), source_.rows, source_.columns, dst.data());
   for (int64_t c = 0; c < source_.columns; ++c) {
     for (int64_t r = 0; r < padded; ++r) ExpectNearest(dst[static_cast<size_t>(c * padded + r)], source_.At(r, c));
   }
   ExpectEnd(dst);
 }
 
-TEST_P(Bf16Layout, PacksPanels) {
+TEST_P(OperandLayout, PacksPanels) {
   const int64_t k = source_.rows, n = source_.columns;
   std::vector<Bf16> dst = Destination(PanelElements(k, n));
-  Bf16Conversions().pack(source_.values.data(), source_.ld(), k, n, PanelWidth(n), dst.data());
+  Packing().pack(source_.values.data(), source_.ld(), k, n, PanelWidth(n), dst.data());
   ExpectPanels(dst, k, n, [&](int64_t term, int64_t column) { return source_.At(term, column); });
 }
 
-TEST_P(Bf16Layout, PacksPanelsOfTheTranspose) {
+TEST_P(OperandLayout, PacksPanelsOfTheTranspose) {
   const int64_t k = source_.columns, n = source_.rows;
   std::vector<Bf16> dst = Destination(PanelElements(k, n));
-  Bf16Conversions().pack_transposed(source_.values.data(), source_.ld(), k, n, PanelWidth(n), dst.data());
+  Packing().pack_transposed(source_.values.data(), source_.ld(), k, n, PanelWidth(n), dst.data());
   ExpectPanels(dst, k, n, [&](int64_t term, int64_t column) { return source_.At(column, term); });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Bf16Layout,
+TEST_P(OperandLayout, PacksPanelsInF32) {
+  const int64_t k = source_.rows, n = source_.columns;
+  std::vector<float> dst(PanelFloats(k, n), -1.0f);
+  Packing().pack_f32(source_.values.data(), source_.ld(), k, n, dst.data());
+  ExpectF32Panels(dst, k, n, [&](int64_t term, int64_t column) { return source_.At(term, column); });
+}
+
+TEST_P(OperandLayout, PacksPanelsOfTheTransposeInF32) {
+  const int64_t k = source_.columns, n = source_.rows;
+  std::vector<float> dst(PanelFloats(k, n), -1.0f);
+  Packing().pack_f32_transposed(source_.values.data(), source_.ld(), k, n, dst.data());
+  ExpectF32Panels(dst, k, n, [&](int64_t term, int64_t column) { return source_.At(column, term); });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OperandLayout,
                          testing::Combine(testing::Values<int64_t>(1, 2, 7, 16, 33, 64, 150),
                                           testing::Values<int64_t>(1, 5, 16, 31, 48, 65, 200)));
 
@@ -115,9 +143,9 @@ TEST(Bf16, RoundsToNearestEvenAndKeepsSpecialValues) {
   };
   for (const auto& [value, want] : cases) {
     std::vector<Bf16> dst(kBf16Terms);
-    Bf16Conversions().convert(&value, 1, 1, 1, dst.data());
+    Packing().convert(&value, 1, 1, 1, dst.data());
     EXPECT_EQ(dst[0], want) << value;
-    Bf16Conversions().transpose(&value, 1, 1, 1, dst.data());
+    Packing().transpose(&value, 1, 1, 1, dst.data());
     EXPECT_EQ(dst[0], want) << value;
   }
 }

@@ -1,4 +1,4 @@
-#include "vertex/kernels/cpu/bf16.h"
+#include "vertex/kernels/cpu/packing.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 // SSSE3 and AVX3_DL would add code size and no speed next to SSE4 and AVX3.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "vertex/kernels/cpu/bf16.cc"
+#define HWY_TARGET_INCLUDE "vertex/kernels/cpu/packing.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 
 #include "hwy/highway.h"
@@ -14,6 +14,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace cavs::cpu::HWY_NAMESPACE {
 namespace {
+
+// Some terms for all panels, then the next ones: a panel at a time would read each page of B once for every panel.
+void PackF32(const float* src, int64_t ld, int64_t k, int64_t n, float* dst) {
+  const int64_t padded = PadTo(kF32Terms, k);
+  for (int64_t term = 0; term < padded; term += kF32Terms) {
+    for (int64_t first = 0; first < n; first += kF32Panel) {
+      float* out = dst + first * padded + term * kF32Panel;
+      for (int64_t row = term; row < term + kF32Terms; ++row, out += kF32Panel) {
+        const int64_t columns = row < k ? std::min(kF32Panel, n - first) : 0;
+        if (columns > 0) std::copy_n(src + row * ld + first, columns, out);
+        std::fill(out + columns, out + kF32Panel, 0.0f);
+      }
+    }
+  }
+}
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -54,6 +69,17 @@ void Pack(const float* src, int64_t ld, int64_t k, int64_t n, int64_t panel, Bf1
 
 void PackTransposed(const float* src, int64_t ld, int64_t k, int64_t n, int64_t panel, Bf16* dst) {
   PackStrided(src, 1, ld, k, n, panel, dst);
+}
+
+void PackF32Transposed(const float* src, int64_t ld, int64_t k, int64_t n, float* dst) {
+  const int64_t padded = PadTo(kF32Terms, k);
+  for (int64_t first = 0; first < n; first += kF32Panel) {
+    for (int64_t row = 0; row < padded; ++row) {
+      for (int64_t column = first; column < first + kF32Panel; ++column) {
+        *dst++ = row < k && column < n ? src[column * ld + row] : 0.0f;
+      }
+    }
+  }
 }
 
 #else
@@ -202,11 +228,36 @@ void PackTransposed(const float* src, int64_t ld, int64_t k, int64_t n, int64_t 
   }
 }
 
+void PackF32Transposed(const float* src, int64_t ld, int64_t k, int64_t n, float* dst) {
+  constexpr int64_t kRows = 4;
+  const int64_t lanes = Lanes();
+  const int64_t padded = PadTo(kF32Terms, k);
+  Window window;
+  uint32_t* out = reinterpret_cast<uint32_t*>(dst);
+  for (int64_t first = 0; first < n; first += kF32Panel) {
+    for (int64_t term = 0; term < padded; term += lanes) {
+      for (int64_t i = 0; i < kF32Panel; i += kRows) {
+        int64_t step = ld;
+        const float* const in =
+            window.Cover(src + (first + i) * ld + term, &step, std::clamp<int64_t>(n - first - i, 0, kRows),
+                         std::clamp<int64_t>(k - term, 0, lanes), kRows, lanes);
+        StoreTransposed(LoadBits(in), LoadBits(in + step), LoadBits(in + 2 * step), LoadBits(in + 3 * step),
+                        out + term * kF32Panel + i, kF32Panel, lanes);
+      }
+    }
+    out += padded * kF32Panel;
+  }
+}
+
 #endif  // HWY_TARGET
 
-const Bf16Kernels* Table() {
-  static constexpr Bf16Kernels kTable = {
-      .convert = Convert, .transpose = Transpose, .pack = Pack, .pack_transposed = PackTransposed};
+const PackingKernels* Table() {
+  static constexpr PackingKernels kTable = {.convert = Convert,
+                                            .transpose = Transpose,
+                                            .pack = Pack,
+                                            .pack_transposed = PackTransposed,
+                                            .pack_f32 = PackF32,
+                                            .pack_f32_transposed = PackF32Transposed};
   return &kTable;
 }
 
@@ -219,8 +270,8 @@ namespace cavs::cpu {
 
 HWY_EXPORT(Table);
 
-const Bf16Kernels& Bf16Conversions() {
-  static const Bf16Kernels& kernels = *HWY_DYNAMIC_DISPATCH(Table)();
+const PackingKernels& Packing() {
+  static const PackingKernels& kernels = *HWY_DYNAMIC_DISPATCH(Table)();
   return kernels;
 }
 
