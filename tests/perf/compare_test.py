@@ -25,7 +25,7 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["do"] == "load":
         answer = {"settings": ["slow", "broken", "fast"], "versions": {"StandIn": "1.0"}}
-    elif request["do"] == "run" and request["setting"] == "broken":
+    elif request.get("setting") == "broken":
         answer = {"error": "no such luck"}
     elif request["do"] == "run":
         examples = request["batch_size"] * request["minibatches"]
@@ -132,6 +132,18 @@ class Report(unittest.TestCase):
         rows = report.with_ratios([row("cavs", "fp32", 800.0, settings="defaults"), row("dynet", "fp32", 100.0)])
         self.assertIn("| w<1> | 8.00 |  | 8.00 |  |  |  | defaults |", report.tables(rows))
 
+    def test_a_peer_that_fails_is_named_with_its_reason(self):
+        workload = types.SimpleNamespace(name="w<1>")
+        failed = [report.make_failure(workload, mode, "pytorch", "fp32", "no luck") for mode in ("train", "infer")]
+        rows = report.with_ratios([row("cavs", "fp32", 800.0), row("dynet", "fp32", 100.0), *failed])
+        page = report.tables(rows)
+        self.assertIn("| workload | Cavs f32,  | DyNet f32 | PyTorch f32 |", page)
+        self.assertIn("| w<1> | 800 | 100 | failed |", page)
+        self.assertIn("- PyTorch f32 did not run w<1> (train infer): no luck", page)
+        self.assertEqual(rows[0]["ratio_to_best_peer"], 8)
+        self.assertIsNone(failed[0]["ratio_to_dynet"])
+        self.assertEqual([bar[0] for bar in report.chart_groups(rows, "train")[0][1]], ["Cavs f32, ", "DyNet f32"])
+
     def test_medians_over_rounds(self):
         system = types.SimpleNamespace(system="cavs", precision="fp32", setting="defaults", threads=1, tried={})
         rounds = [{"examples_per_s": speed, "vertices_per_s": 3 * speed, "peak_bytes": speed} for speed in (5, 1, 2)]
@@ -192,20 +204,26 @@ class Compare(Files):
                  "peak_bytes", "ratio_to_best_peer", "ratio_to_dynet", "ratio_to_pytorch"]
         for found in rows:
             self.assertLessEqual(set(names), set(found))
+        self.assertEqual([found["system"] for found in rows if "failure" in found], ["dgl", "dgl"])
         peer = next(found for found in rows if found["system"] == "dynet" and found["mode"] == "train")
         self.assertEqual((peer["settings"], peer["ratio_to_best_peer"]), ("fast", 1))
+        self.assertEqual(peer["tried"]["broken, 1 threads"], "no such luck")
         self.assertAlmostEqual(peer["examples_per_s"], 200)
         ours = next(found for found in rows if found["settings"] == "defaults" and found["mode"] == "train")
         self.assertGreater(ours["examples_per_s"], 0)
         self.assertGreater(ours["peak_bytes"], 0)
         self.assertAlmostEqual(ours["ratio_to_dynet"], ours["examples_per_s"] / 200)
         with open(self.path("out/it.md"), encoding="utf-8") as page:
-            self.assertIn("StandIn 1.0", page.read())
+            text = page.read()
+        self.assertIn("StandIn 1.0", text)
+        self.assertIn("DGL f32 did not run tree_lstm_sst_h64_b25 (train latency): setup failed: no disk", text)
 
     def test_check_finds_a_peer_that_computes_something_else(self):
         done = self.run_compare("--check", "--peers", "dynet")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.count("WRONG  dynet fp32"), 3)
+        self.assertEqual(done.stderr.count("WRONG: losses off"), 2)
+        self.assertIn("dynet fp32, broken: did not run: no such luck", done.stderr)
+        self.assertIn("0 equal, 2 wrong, 1 did not run", done.stderr)
 
     def test_wrong_command_lines(self):
         for words, message in [(["--workloads", "x"], "expected workloads of"), (["--rounds", "-1"], "above 0"),
