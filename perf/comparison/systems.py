@@ -153,9 +153,9 @@ class Choices:
                 self.known = json.load(file)
 
     def get(self, key, settings, find):
-        """The trials that `find` returned for this key and these settings, now or in an earlier run."""
+        """The trials that `find` returned for this key and at least these settings, now or in an earlier run."""
         trials = self.known.get(key, [])
-        if {trial["setting"] for trial in trials} != set(settings) or not any_ran(trials):
+        if not {trial["setting"] for trial in trials} >= set(settings) or not any_ran(trials):
             trials = self.known[key] = find()
             with open(self.path, "w", encoding="utf-8") as file:
                 json.dump(self.known, file, indent=1)
@@ -173,7 +173,7 @@ def fastest(trials):
 class Peer:
     """A peer under its fastest setting."""
 
-    def __init__(self, environment, data, workload, mode, precision, threads, choices):
+    def __init__(self, environment, data, workload, mode, precision, threads, choices, quick):
         self.system, self.precision = environment.name, precision
         self.batch_size, self.minibatches = batches(workload, mode)
         self.environment = environment
@@ -183,8 +183,10 @@ class Peer:
         environment.versions = loaded["versions"]
         counts = [1] if mode == "latency" else sorted({1, threads})
         key = "|".join([workload.name, mode, precision, str(threads), self.system, *environment.versions.values()])
+        left_out = loaded.get("slow_to_start", []) if quick else []
+        settings = [setting for setting in loaded["settings"] if setting not in left_out]
         try:
-            trials = choices.get(key, loaded["settings"], lambda: self.find(loaded["settings"], counts))
+            trials = choices.get(key, settings, lambda: self.find(settings, counts))
         except Unavailable:
             self.worker.close()
             raise
@@ -193,8 +195,8 @@ class Peer:
             raise Unavailable("; ".join(f"{trial['setting']}: {trial['failure']}" for trial in trials))
         best = fastest(trials)
         self.setting, self.threads = best["setting"], best["threads"]
-        self.tried = {f"{trial['setting']}, {trial['threads']} threads": trial.get("failure", trial.get("examples_per_s"))
-                      for trial in trials}
+        self.tried = {f"{trial['setting']}, {trial['threads']} threads":
+                      trial["failure"] if "failure" in trial else trial["examples_per_s"] for trial in trials}
 
     def load(self):
         worker = self.environment.start()

@@ -14,7 +14,7 @@ PERF, CAVS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.path.insert(0, PERF)
 sys.dont_write_bytecode = True
 
-from comparison import chart, check, corpora, report
+from comparison import chart, check, corpora, report, systems
 from comparison.workloads import MODES, QUICK, WORKLOADS
 from peers import tensor_file
 
@@ -171,11 +171,66 @@ class Check(unittest.TestCase):
         self.assertEqual(check.differences([1.0, 0.5], [1.0, float("nan")])[1], float("inf"))
 
 
+class Workers(Files):
+    def test_last_words_of_a_worker_that_dies(self):
+        self.write("environments/dynet/ready.json", json.dumps({"command": [sys.executable, self.write("worker.py", (
+            "import sys\nsys.stdin.readline()\nsys.exit('no memory left')\n"))]}))
+        environment = systems.Environment("dynet", self.path("environments"))
+        self.addCleanup(environment.log.close)
+        worker = environment.start()
+        with self.assertRaisesRegex(systems.Unavailable, "its worker ended with code 1, having said: no memory left"):
+            worker.ask(do="load")
+        worker.close()
+
+    def test_choices_are_kept_unless_nothing_ran_or_settings_are_new(self):
+        choices, calls = systems.Choices(self.path("choices.json"), forget=False), []
+
+        def find(*trials):
+            calls.append(trials)
+            return list(trials)
+
+        ran = {"setting": "a", "threads": 1, "examples_per_s": 3.0}
+        failed = {"setting": "a", "threads": 1, "failure": "no luck"}
+        choices.get("key", ["a"], lambda: find(failed))
+        choices.get("key", ["a"], lambda: find(ran))
+        choices.get("key", ["a"], lambda: find(failed))
+        self.assertEqual(calls, [(failed,), (ran,)])
+        again = systems.Choices(self.path("choices.json"), forget=False)
+        self.assertEqual(again.get("key", ["a"], lambda: find(failed)), [ran])
+        again.get("key", ["a", "b"], lambda: find(ran))
+        self.assertEqual(len(calls), 3)
+
+
+class Setup(Files):
+    def setup_dynet(self, ready):
+        self.write("dynet/ready.json", json.dumps(ready))
+        command = [sys.executable, os.path.join(PERF, "peers", "setup"), "--folder", self.path(""),
+                   "--dynet", self.path("no_such_install"), "dynet"]
+        return subprocess.run(command, text=True, capture_output=True, check=False)
+
+    def test_a_driver_of_other_sources_is_made_anew(self):
+        done = self.setup_dynet({"command": ["driver"], "sources": "of old"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("peer dynet: not available: expected", done.stdout)
+        self.assertFalse(os.path.exists(self.path("dynet/ready.json")))
+        with open(self.path("dynet/failed"), encoding="utf-8") as reason:
+            self.assertIn("setup failed: expected", reason.read())
+
+    def test_what_does_not_name_its_sources_stands(self):
+        self.assertIn("peer dynet: ready in", self.setup_dynet({"command": ["driver"]}).stdout)
+
+
 class Names(unittest.TestCase):
     def test_quick_sizes_are_workloads(self):
         self.assertLessEqual(set(QUICK), {workload.name for workload in WORKLOADS})
         self.assertEqual(len({workload.name for workload in WORKLOADS}), len(WORKLOADS))
         self.assertEqual(MODES[0], "train")
+
+    def test_a_shortened_workload_keeps_its_minibatches_as_large(self):
+        for workload in WORKLOADS:
+            short = workload.shortened()
+            self.assertEqual(short.batch_size, workload.batch_size)
+            self.assertTrue(1 <= short.minibatches <= workload.minibatches)
 
 
 class Compare(Files):
