@@ -213,8 +213,11 @@ def chart_groups(rows, mode):
     for workload, group in groups(rows, mode).items():
         base = fastest(group, "fp32")
         if base:
-            bars = [(label(row), row["system"], ratio(row, base),
-                     f"{latency(row)} ms" if mode == "latency" else f"{number(row['examples_per_s'])}/s")
-                    for row in measured(group)]
-            found.append((workload, bars))
+            found.append((workload, [(label(row), row["system"], ratio(row, base), figure(row)) for row in group]))
     return found
+
+
+def figure(row):
+    if "failure" in row:
+        return "did not run"
+    return f"{latency(row)} ms" if row["mode"] == "latency" else f"{number(row['examples_per_s'])}/s"

@@ -142,7 +142,9 @@ class Report(unittest.TestCase):
         self.assertIn("- PyTorch f32 did not run w<1> (train infer): no luck", page)
         self.assertEqual(rows[0]["ratio_to_best_peer"], 8)
         self.assertIsNone(failed[0]["ratio_to_dynet"])
-        self.assertEqual([bar[0] for bar in report.chart_groups(rows, "train")[0][1]], ["Cavs f32, ", "DyNet f32"])
+        bars = report.chart_groups(rows, "train")[0][1]
+        self.assertEqual(bars[-1], ("PyTorch f32", "pytorch", None, "did not run"))
+        self.assertIn(">did not run</text>", chart.draw([("Training", [("w", bars)])], ""))
 
     def test_medians_over_rounds(self):
         system = types.SimpleNamespace(system="cavs", precision="fp32", setting="defaults", threads=1, tried={})
@@ -155,7 +157,7 @@ class Report(unittest.TestCase):
         picture = chart.draw([("Training", report.chart_groups(rows, "train"))], "a & b")
         texts = [element.text for element in xml.etree.ElementTree.fromstring(picture).iter() if element.text]
         self.assertIn("w<1>", texts)
-        self.assertIn("8.00×  800/s", texts)
+        self.assertIn("8.00× · 800/s", texts)
 
     def test_paths_of_the_machine_stay_out(self):
         self.assertEqual(report.shown(["--data=/a/b/data", "--quick", "/x/y/"]), ["--data=data", "--quick", "y"])
