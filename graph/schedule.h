@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <vector>
 
@@ -22,18 +21,6 @@ struct Task {
   int64_t count;       // at least 1
   int64_t first_edge;  // edges [first_edge, first_edge + edge_count) of the type
   int64_t edge_count;  // 0 for a task of leaves
-};
-
-// A view of tasks from last to first, for range-for.
-class ReversedTasks {
- public:
-  explicit ReversedTasks(std::span<const Task> tasks) : tasks_(tasks) {}
-  auto begin() const { return tasks_.rbegin(); }
-  auto end() const { return tasks_.rend(); }
-  int64_t size() const { return std::ssize(tasks_); }
-
- private:
-  std::span<const Task> tasks_;
 };
 
 // Tasks that were appended together.
@@ -66,8 +53,6 @@ class Schedule {
   // maybe none (count 0). Parts of one shard, in the order of tasks, need nothing of another shard, save vertices that
   // were merged across shards (sharing.h), which do not recur.
   Task Part(int64_t task, int32_t shard) const;
-  // The tasks from last to first; a view that copies nothing.
-  ReversedTasks Reversed() const { return ReversedTasks(tasks()); }
 
   int64_t vertex_count() const { return vertex_count_; }  // scheduled so far
   int64_t task_count() const { return static_cast<int64_t>(tasks_.size()); }

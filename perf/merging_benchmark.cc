@@ -15,6 +15,7 @@
 #include "cavs/cavs.h"
 #include "cavs/models/lstm_lm.h"
 #include "cavs/models/tree_models.h"
+#include "tests/support/gate_models.h"
 
 namespace cavs {
 namespace {
@@ -28,70 +29,6 @@ struct Size {
 constexpr std::array<Size, 4> kSizes = {{{64, 1}, {64, 25}, {150, 25}, {256, 64}}};
 
 using Declare = std::function<void(Model&, const ModelSizes&)>;
-
-// x W + y U + b with parameters of its own.
-Expression Gate(Model& model, const std::string& name, const Expression& x, const Expression& y, int64_t width) {
-  const Expression w = model.Parameter(name + ".W", {x.shape().width(), width});
-  const Expression u = model.Parameter(name + ".U", {y.shape().width(), width});
-  return MatMul(x, w) + MatMul(y, u) + model.Parameter(name + ".b", {width});
-}
-
-void Classify(Model& model, const ModelSizes& sizes) {
-  const Expression weights = model.Parameter("head.W", {sizes.hidden, sizes.classes});
-  const Expression logits = Affine(model.Pushed("h"), weights, model.Parameter("head.b", {sizes.classes}));
-  model.Loss(CrossEntropy(logits, model.Label("label", sizes.classes)));
-}
-
-void DeclareTreeByGates(Model& model, const ModelSizes& sizes) {
-  const int64_t hidden = sizes.hidden;
-  const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
-  const State h = model.State("h", {hidden}), c = model.State("c", {hidden});
-  const auto publish = [&](Vertex& v, const Expression& cell, const Expression& gate) {
-    const Expression out = Sigmoid(gate) * Tanh(cell);
-    v.Scatter(c, cell);
-    v.Scatter(h, out);
-    v.Push("h", out);
-  };
-  model.VertexType("leaf", 0).Define([&](Vertex& v) {
-    const Expression x = v.Pull(words, "word");
-    const auto gate = [&](const std::string& name) {
-      const Expression w = model.Parameter("leaf.W_" + name, {sizes.embed, hidden});
-      return Affine(x, w, model.Parameter("leaf.b_" + name, {hidden}));
-    };
-    const Expression i = gate("i"), o = gate("o"), u = gate("u");
-    publish(v, Sigmoid(i) * Tanh(u), o);
-  });
-  model.VertexType("node", 2).Define([&](Vertex& v) {
-    const Expression left = v.Gather(0, h), right = v.Gather(1, h);
-    const auto gate = [&](const char* name) { return Gate(model, name, left, right, hidden); };
-    const Expression i = gate("i"), o = gate("o"), u = gate("u"), f_l = gate("f_l"), f_r = gate("f_r");
-    publish(v, Sigmoid(i) * Tanh(u) + Sigmoid(f_l) * v.Gather(0, c) + Sigmoid(f_r) * v.Gather(1, c), o);
-  });
-  Classify(model, sizes);
-}
-
-void DeclareChainByGates(Model& model, const ModelSizes& sizes) {
-  const int64_t hidden = sizes.hidden;
-  const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
-  model.VertexType("token", 1).Define([&](Vertex& v) {
-    Expression x = v.Pull(words, "word");
-    for (int64_t layer = 1; layer <= sizes.layers; ++layer) {
-      const State h = model.State(fmt::format("h{}", layer), {hidden});
-      const State c = model.State(fmt::format("c{}", layer), {hidden});
-      const Expression before = v.Gather(0, h), below = x;
-      const auto gate = [&](char name) {
-        return Gate(model, fmt::format("layer{}.{}", layer, name), below, before, hidden);
-      };
-      const Expression i = gate('i'), f = gate('f'), o = gate('o'), u = gate('u');
-      const Expression cell = Sigmoid(f) * v.Gather(0, c) + Sigmoid(i) * Tanh(u);
-      x = Sigmoid(o) * Tanh(cell);
-      v.Scatter(c, cell);
-      v.Scatter(h, x);
-    }
-    v.Push("h", x);
-  });
-  Classify(model, sizes);
-}
 
 // Balanced trees, or chains, with a label at every vertex.
 std::vector<InputGraph> MakeGraphs(const Model& model, const ModelSizes& sizes, bool trees, int64_t count) {
@@ -174,7 +111,7 @@ int main() {
   fmt::print("one thread, f32, no sharing; speed over the model whose gates lie side by side\n");
   fmt::print("{:<10} {:>4} {:>4} {:>14} {:>14} {:>14}\n", "model", "H", "b", "that one, ms", "merged", "not merged");
   for (const cavs::Size& size : cavs::kSizes) {
-    cavs::Compare("tree_lstm", cavs::DeclareTreeByGates, cavs::DeclareTreeLstm, true, size);
-    cavs::Compare("lstm x 2", cavs::DeclareChainByGates, cavs::DeclareLstmLm, false, size);
+    cavs::Compare("tree_lstm", cavs::DeclareTreeLstmByGates, cavs::DeclareTreeLstm, true, size);
+    cavs::Compare("lstm x 2", cavs::DeclareLstmByGates, cavs::DeclareLstmLm, false, size);
   }
 }

@@ -19,6 +19,7 @@
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
 #include "graph/scheduler.h"
+#include "tests/support/graph_shapes.h"
 
 namespace cavs {
 namespace {
@@ -27,38 +28,24 @@ constexpr int64_t kSizes[] = {1'000, 10'000, 100'000, 1'000'000};
 // More graphs than these repeat them: what planning reads is laid out anew by packing.
 constexpr int64_t kDistinctVertices = 1'000'000;
 
-// A sentence: one type, each vertex the child of the next.
+// A sentence.
 InputGraph Chain(InputGraphBuilder& builder, CounterRandom& random) {
-  const int64_t length = 5 + random.Below(36);
-  for (int64_t i = 0; i < length; ++i) builder.AddVertex(0, {i == 0 ? kNone : static_cast<int32_t>(i - 1)});
-  return builder.Build();
-}
-
-// Joins neighbours, chosen by `pick(row size)`, until one vertex is left: leaves have type 0, the others type 1.
-template <typename Pick>
-InputGraph JoinLeaves(InputGraphBuilder& builder, int64_t leaves, Pick pick) {
-  std::vector<int32_t> row;
-  for (int64_t i = 0; i < leaves; ++i) row.push_back(builder.AddVertex(0));
-  while (row.size() > 1) {
-    const auto left = row.begin() + pick(std::ssize(row));
-    *left = builder.AddVertex(1, {*left, *(left + 1)});
-    row.erase(left + 1);
-  }
-  return builder.Build();
+  return testing::MakeChain(builder, 5 + random.Below(36));
 }
 
 // The binarised parse of a sentence, at random.
 InputGraph RandomTree(InputGraphBuilder& builder, CounterRandom& random) {
-  return JoinLeaves(builder, 5 + random.Below(31), [&](int64_t row) { return random.Below(row - 1); });
+  return testing::MakeRandomTree(builder, random, 5 + random.Below(31));
 }
 
 InputGraph CompleteTree(InputGraphBuilder& builder, CounterRandom&) {
   constexpr int64_t kLeaves = 256;
   int64_t next = 0;
-  return JoinLeaves(builder, kLeaves, [&](int64_t row) {
+  const auto pick = [&](int64_t row) {
     next = next + 1 < row ? next : 0;
     return next++;
-  });
+  };
+  return testing::JoinLeaves(builder, kLeaves, pick, [] { return 1; });
 }
 
 // Four types; up to three children each, a few of them missing, from the last twenty vertices.
@@ -95,14 +82,10 @@ InputGraph Layers(InputGraphBuilder& builder, CounterRandom& random) {
 
 // A random binary tree whose inner vertices have one of three types: expressions of three operators.
 InputGraph TypedTree(InputGraphBuilder& builder, CounterRandom& random) {
-  std::vector<int32_t> row;
-  for (int64_t leaves = 5 + random.Below(31); leaves > 0; --leaves) row.push_back(builder.AddVertex(0));
-  while (row.size() > 1) {
-    const auto left = row.begin() + random.Below(std::ssize(row) - 1);
-    *left = builder.AddVertex(static_cast<int32_t>(1 + random.Below(3)), {*left, *(left + 1)});
-    row.erase(left + 1);
-  }
-  return builder.Build();
+  const int64_t leaves = 5 + random.Below(31);
+  return testing::JoinLeaves(
+      builder, leaves, [&](int64_t row) { return random.Below(row - 1); },
+      [&] { return static_cast<int32_t>(1 + random.Below(3)); });
 }
 
 // A sentence read in both directions, with a tag for each token: types 0 and 1, and 2 above both.
@@ -114,19 +97,9 @@ InputGraph Tagger(InputGraphBuilder& builder, CounterRandom& random) {
   return builder.Build();
 }
 
-// A chain of characters (type 0), words (type 1) that span two to four of them and feed the next, and a tag (type 2)
-// for each character.
+// Characters, the words that span them, and a tag for each character.
 InputGraph Lattice(InputGraphBuilder& builder, CounterRandom& random) {
-  std::vector<int32_t> chain;
-  int32_t word = kNone;
-  for (int64_t length = 10 + random.Below(41); length > 0; --length) {
-    chain.push_back(builder.AddVertex(0, {chain.empty() ? kNone : chain.back(), word}));
-    word = kNone;
-    builder.AddVertex(2, {chain.back()});
-    const int64_t span = 2 + random.Below(3);
-    if (random.Below(2) == 0 && span <= std::ssize(chain)) word = builder.AddVertex(1, {*(chain.end() - span)});
-  }
-  return builder.Build();
+  return testing::MakeLattice(builder, random, 10 + random.Below(41));
 }
 
 using MakeGraph = InputGraph (*)(InputGraphBuilder&, CounterRandom&);

@@ -8,6 +8,7 @@ Runs are interleaved, `repeat` times over all rows; medians are reported. PROGRA
 same model that takes FILE H E BATCH STEPS THREADS and prints "trees/s=N"; it runs in the same rounds and gives the ratio.
 """
 import argparse
+import itertools
 import json
 import os
 import re
@@ -16,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 
+TABLE_HEAD = ["| H, E, batch | threads | sharing | examples/s | vertices/s | GFLOP/s | GEMM rate | fraction | schedule | "
+              "over reference |", "|---|---|---|---|---|---|---|---|---|---|"]
 SIZES = ["64,64,1", "64,64,25", "150,300,25", "256,300,64", "512,300,64"]
 
 
@@ -40,8 +43,8 @@ def run_bench(arguments, size, threads, sharing):
     hidden, embed, batch = size
     with tempfile.TemporaryDirectory() as folder:
         metrics = os.path.join(folder, "metrics")
-        command = [arguments.cavs, "bench", f"--model={arguments.model}", f"--data={arguments.data}", f"--hidden={hidden}",
-                   f"--embed={embed}", f"--batch_size={batch}", f"--threads={threads}", f"--sharing={sharing}",
+        command = [arguments.cavs, "bench", f"--model={arguments.model}", f"--data={arguments.data}",
+                   f"--hidden={hidden}", f"--embed={embed}", f"--batch_size={batch}", f"--threads={threads}", f"--sharing={sharing}",
                    f"--seconds={arguments.seconds}", "--optimizer=sgd", "--lr=0.01", "--quiet", f"--metrics={metrics}"]
         subprocess.run(command + arguments.flags, check=True, stdout=subprocess.DEVNULL)
         with open(metrics, encoding="utf-8") as lines:
@@ -56,37 +59,47 @@ def run_reference(arguments, size, threads, steps):
     return float(re.search(r"trees/s=([0-9.]+)", text).group(1))
 
 
+def measure(arguments, sizes, threads):
+    """By (size, threads, sharing) the events of all rounds, and by (size, threads) the reference's examples/s."""
+    sharings = arguments.sharing.split(",")
+    runs = {row: [] for row in itertools.product(sizes, threads, sharings)}
+    references = {place: [] for place in itertools.product(sizes, threads)}
+    for repeat in range(arguments.repeat):
+        for (size, count, sharing), events in runs.items():
+            events.append(run_bench(arguments, size, count, sharing))
+            if arguments.reference and sharing == sharings[0]:
+                steps = max(3, int(arguments.seconds * events[-1]["examples_per_s"] / size[2]))
+                references[size, count].append(run_reference(arguments, size, count, steps))
+        print(f"round {repeat + 1} of {arguments.repeat} done", file=sys.stderr)
+    return runs, references
+
+
+def table_row(row, events, reference):
+    """Medians over the events, beside those of the reference."""
+    def median(key):
+        return statistics.median(event[key] for event in events)
+
+    (hidden, embed, batch), count, sharing = row
+    split = events[-1]["split"]
+    step = sum(seconds for part, seconds in split.items() if part != "read")
+    ratio = f"{median('examples_per_s') / statistics.median(reference):.2f}" if reference else ""
+    return (f"| {hidden}, {embed}, {batch} | {count} | {sharing} | {median('examples_per_s'):.0f} | "
+            f"{median('vertices_per_s'):.0f} | {median('gflops'):.0f} | {median('gemm_gflops'):.0f} | "
+            f"{median('gemm_fraction'):.2f} | {100 * split['schedule'] / step:.1f} % | {ratio} |")
+
+
 def main():
     arguments = parse_arguments()
     sizes = [tuple(map(int, size.split(","))) for size in arguments.sizes]
-    threads = [int(count) for count in arguments.threads.split(",")]
-    rows = [(size, count, sharing) for size in sizes for count in threads for sharing in arguments.sharing.split(",")]
-    runs = {row: [] for row in rows}
-    references = {(size, count): [] for size in sizes for count in threads}
-    for repeat in range(arguments.repeat):
-        for row in rows:
-            size, count, _ = row
-            runs[row].append(run_bench(arguments, *row))
-            if arguments.reference and row[2] == rows[0][2]:
-                steps = max(3, int(arguments.seconds * runs[row][-1]["examples_per_s"] / size[2]))
-                references[(size, count)].append(run_reference(arguments, size, count, steps))
-        print(f"round {repeat + 1} of {arguments.repeat} done", file=sys.stderr)
-
-    print("| H, E, batch | threads | sharing | examples/s | vertices/s | GFLOP/s | GEMM rate | fraction | schedule | over reference |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
-    for row in rows:
+    runs, references = measure(arguments, sizes, list(map(int, arguments.threads.split(","))))
+    print("\n".join(TABLE_HEAD))
+    for row, events in runs.items():
         size, count, sharing = row
-        median = lambda key: statistics.median(event[key] for event in runs[row])
-        split = runs[row][-1]["split"]
-        step = sum(seconds for part, seconds in split.items() if part != "read")
-        reference = references[(size, count)]
-        ratio = f"{median('examples_per_s') / statistics.median(reference):.2f}" if reference else ""
-        print(f"| {size[0]}, {size[1]}, {size[2]} | {count} | {sharing} | {median('examples_per_s'):.0f} | "
-              f"{median('vertices_per_s'):.0f} | {median('gflops'):.0f} | {median('gemm_gflops'):.0f} | "
-              f"{median('gemm_fraction'):.2f} | {100 * split['schedule'] / step:.1f} % | {ratio} |")
+        reference = references[size, count]
+        print(table_row(row, events, reference))
         if arguments.json:
             with open(arguments.json, "a", encoding="utf-8") as out:
-                out.write(json.dumps({"size": size, "threads": count, "sharing": sharing, "runs": runs[row],
+                out.write(json.dumps({"size": size, "threads": count, "sharing": sharing, "runs": events,
                                       "reference": reference}) + "\n")
 
 

@@ -15,8 +15,9 @@ set(RULES
   "backprop:cavs/base memory graph vertex vertex/kernels"
   "cavs:cavs/base memory graph vertex vertex/kernels backprop"
   "samples:cavs/base cavs"
-  "perf:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs"
-  "tests:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs"
+  "tests/support:cavs/base graph cavs"
+  "perf:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs tests/support"
+  "tests:cavs/base memory graph vertex vertex/kernels vertex/kernels/cpu vertex/kernels/cuda backprop cavs tests/support"
 )
 
 set(FOLDERS "")

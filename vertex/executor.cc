@@ -141,6 +141,7 @@ struct Executor::Impl {
   void Run(const BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane) {
     if (recorder.active()) {
       const std::span<const BoundStep> recorded(steps.steps.data() + run.begin, steps.steps.data() + run.end);
+      const TraceScope task = recorder.Task(recorded, range);
       return ForBlocks(steps, run, range, 0, [&](const RowRange& part, int32_t) { recorder.Run(recorded, part); });
     }
     const bool apart = threads->size() > 1 && run.row_local && range.rows > run.block.rows;

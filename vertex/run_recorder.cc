@@ -66,9 +66,12 @@ std::string_view RunRecorder::TaskName(const Step& step) const {
   return task_names_[step.backward ? 1 : 0][static_cast<size_t>(place)];
 }
 
+TraceScope RunRecorder::Task(std::span<const BoundStep> steps, const RowRange& range) const {
+  if (log_ == nullptr || steps.empty() || range.rows == 0) return {nullptr, TraceLevel::kTask, {}};
+  return {log_, TraceLevel::kTask, TaskName(*steps.front().step), range.rows};
+}
+
 void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {
-  if (steps.empty()) return;
-  const int64_t begin = TraceLog::Now();
   for (const BoundStep& bound : steps) {
     const int64_t rows = range.count(bound.step->space.kind);
     if (rows == 0) continue;
@@ -89,8 +92,6 @@ void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {
     }
     if (log_ != nullptr) log_->Add({step_names_[number], TraceLevel::kStep, start, end, rows, flops, bytes});
   }
-  if (log_ == nullptr || range.rows == 0) return;
-  log_->Add({TaskName(*steps.front().step), TraceLevel::kTask, begin, TraceLog::Now(), range.rows});
 }
 
 void RunRecorder::EndPhase(std::string_view name) {

@@ -37,7 +37,9 @@ class RunRecorder {
   bool active() const { return profiling_ || log_ != nullptr; }
   TraceLog* log() const { return log_; }
 
-  // Runs a run of steps over one block of a task, or of all rows of a type or the head; `active` only.
+  // The span of a run of steps over a task, or over all rows of a type or the head, which `Run` may do block by block.
+  TraceScope Task(std::span<const BoundStep> steps, const RowRange& range) const;
+  // Runs a run of steps over one block; `active` only.
   void Run(std::span<const BoundStep> steps, const RowRange& range);
 
   // The phases of a run follow each other without a gap.

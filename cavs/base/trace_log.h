@@ -70,9 +70,9 @@ class TraceLog {
 // Adds the span from its construction to its end. Does nothing without a log.
 class TraceScope {
  public:
-  // `log` must outlive the scope, `name` the log.
-  TraceScope(TraceLog* log, TraceLevel level, std::string_view name)
-      : log_(log), span_{name, level, log != nullptr ? TraceLog::Now() : 0} {}
+  // `log` must outlive the scope, `name` the log. `rows`: 0 where they are not known, or only later.
+  TraceScope(TraceLog* log, TraceLevel level, std::string_view name, int64_t rows = 0)
+      : log_(log), span_{.name = name, .level = level, .begin = log != nullptr ? TraceLog::Now() : 0, .rows = rows} {}
   ~TraceScope() {
     if (log_ == nullptr) return;
     span_.end = TraceLog::Now();

@@ -3,7 +3,7 @@ from xml.sax.saxutils import escape
 
 WIDTH, LEFT, RIGHT = 1000, 232, 96
 BAR, BAR_GAP, GROUP_GAP = 12, 3, 16
-HEAD, PANEL_HEAD, FOOT = 116, 56, 36
+HEAD, PANEL_HEAD, FOOT = 116, 72, 36
 FONT = "Inter, 'Helvetica Neue', Arial, sans-serif"
 INK, SOFT, LINE, PAPER = "#1b2430", "#66717f", "#dde2e8", "#ffffff"
 # Ours in blues, the peers in greys and earth tones: (system, number within the system).
@@ -12,8 +12,9 @@ COLOURS = {("cavs", 0): "#9cc3ea", ("cavs", 1): "#2f7fd0", ("cavs", 2): "#123f78
 
 
 def text(x, y, words, size=12, colour=INK, anchor="start", weight=400):
+    """With a rim of the paper's colour, so that lines behind it do not cross it."""
     return (f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{colour}" text-anchor="{anchor}" '
-            f'font-weight="{weight}">{escape(words)}</text>')
+            f'font-weight="{weight}" stroke="{PAPER}" stroke-width="3" paint-order="stroke">{escape(words)}</text>')
 
 
 def rectangle(x, y, width, height, colour, radius=0):
@@ -50,24 +51,28 @@ def panel_height(groups):
 
 
 def draw_panel(title, groups, colours, top):
-    highest = max(value for _, bars in groups for _, _, value, _ in bars) * 1.02
+    highest = max(value for _, bars in groups for _, _, value, _ in bars if value is not None) * 1.02
     scale = (WIDTH - LEFT - RIGHT) / highest
-    bottom = top + panel_height(groups) - GROUP_GAP / 2
+    axis, bottom = top + PANEL_HEAD - 22, top + panel_height(groups) - GROUP_GAP / 2
     parts = [text(24, top + 20, title, 16, weight=600)]
     for value in steps(highest):
         x = LEFT + value * scale
-        parts += [line(x, top + 34, bottom, LINE), text(x, top + 28, f"{value:g}×", 11, SOFT, "middle")]
+        parts += [line(x, axis, bottom, LINE), text(x, axis - 6, f"{value:g}×", 11, SOFT, "middle")]
+    parts.append(line(LEFT + scale, axis, bottom, INK, 1.2, "3 3"))
     y = top + PANEL_HEAD - GROUP_GAP / 2
     for workload, bars in groups:
         middle = y + len(bars) * (BAR + BAR_GAP) / 2
         parts.append(text(LEFT - 14, middle + 3, workload, 12, anchor="end", weight=500))
         for label, _, value, figure in bars:
-            parts.append(rectangle(LEFT, y, value * scale, BAR, colours[label], 2))
-            parts.append(text(LEFT + value * scale + 6, y + BAR - 2, f"{value:.2f}×  {figure}", 10.5, SOFT))
+            parts += draw_bar(y, (value or 0) * scale, colours[label],
+                              figure if value is None else f"{value:.2f}× · {figure}")
             y += BAR + BAR_GAP
         y += GROUP_GAP
-    parts.append(line(LEFT + scale, top + 34, bottom, INK, 1.2, "3 3"))
     return parts
+
+
+def draw_bar(y, width, colour, words):
+    return [rectangle(LEFT, y, width, BAR, colour, 2), text(LEFT + width + 6, y + BAR - 2, words, 10.5, SOFT)]
 
 
 def draw_legend(colours, y):
@@ -82,7 +87,7 @@ def draw_legend(colours, y):
 
 
 def draw(panels, subtitle):
-    """`panels`: (title, [(workload, [(label, system, ratio, figure)])])."""
+    """`panels`: (title, [(workload, [(label, system, ratio, figure)])]); no ratio where the system did not run."""
     panels = [(title, groups) for title, groups in panels if groups]
     colours = colours_of(panels)
     height = HEAD + sum(panel_height(groups) + 12 for _, groups in panels) + FOOT

@@ -47,15 +47,17 @@ def write_data(workload, source, model, path):
 
 
 def peer_losses(environment, workload, request):
-    """By setting; each begins from the model's parameters."""
+    """By setting, or why there are none; each setting begins from the model's parameters."""
     worker = environment.start()
     try:
-        settings = worker.ask(**request)["settings"]
         losses = {}
-        for setting in settings:
+        for setting in worker.ask(**request)["settings"]:
             worker.ask(**request)
-            losses[setting] = worker.ask(do="losses", setting=setting, batch_size=workload.batch_size,
-                                         steps=STEPS)["losses"]
+            try:
+                losses[setting] = worker.ask(do="losses", setting=setting, batch_size=workload.batch_size,
+                                             steps=STEPS)["losses"]
+            except Unavailable as reason:
+                losses[setting] = str(reason)
         return losses
     finally:
         worker.close()
@@ -72,33 +74,39 @@ def differences(ours, theirs):
     return max(map(relative, ours, theirs)), relative(ours[0] - ours[-1], theirs[0] - theirs[-1])
 
 
+def verdict(ours, theirs, precision):
+    """What is said about a setting, and whether it is wrong; None: it did not run."""
+    if isinstance(theirs, str):
+        return f"did not run: {theirs}", None
+    off, descent = differences(ours, theirs)
+    wrong = off > TOLERANCES[precision][0] or descent > TOLERANCES[precision][1]
+    return f"{'WRONG' if wrong else 'equal'}: losses off by {off:.1e}, their descent by {descent:.1e}", wrong
+
+
 def check_workload(arguments, environments, workload, source, folder, say):
-    """Returns how many settings disagree."""
+    """Returns for each setting of a peer whether it is wrong; None: it did not run."""
     model, ours = our_losses(arguments, workload, source, folder)
     data = os.path.join(folder, "data.safetensors")
     write_data(workload, source, model, data)
     say(f"{workload.name}: losses of {STEPS} steps " + ", ".join(f"{loss:.6f}" for loss in ours))
-    wrong = 0
+    outcomes = []
     for name, environment in environments.items():
         for precision in PEERS[name]:
             request = {"do": "load", "data": data, "parameters": model, "mode": "train", "precision": precision}
             try:
                 losses = peer_losses(environment, workload, request)
             except Unavailable as reason:
-                say(f"  {name} {precision}: left out: {reason}")
-                continue
+                losses = {"any setting": str(reason)}
             for setting, theirs in losses.items():
-                off, descent = differences(ours, theirs)
-                good = off <= TOLERANCES[precision][0] and descent <= TOLERANCES[precision][1]
-                wrong += not good
-                say(f"  {'equal' if good else 'WRONG'}  {name} {precision}, {setting}: losses off by {off:.1e}, their "
-                    f"descent by {descent:.1e}")
-    return wrong
+                words, wrong = verdict(ours, theirs, precision)
+                say(f"  {name} {precision}, {setting}: {words}")
+                outcomes.append(wrong)
+    return outcomes
 
 
 def run(arguments, environments, folder, say):
     """Returns the exit code: 1 when a peer computes something else."""
-    wrong = 0
+    outcomes = []
     for workload in (w for w in WORKLOADS if w.name in arguments.workloads):
         source = workload.source(arguments.data, folder)
         if source is None:
@@ -107,9 +115,9 @@ def run(arguments, environments, folder, say):
         scratch = os.path.join(folder, workload.name)
         os.makedirs(scratch)
         try:
-            wrong += check_workload(arguments, environments, workload, source, scratch, say)
+            outcomes += check_workload(arguments, environments, workload, source, scratch, say)
         except Unavailable as reason:
             say(f"workload {workload.name}: not checked: {reason}")
-            wrong += 1
-    say("all losses agree" if wrong == 0 else f"{wrong} disagree")
-    return 1 if wrong else 0
+            outcomes.append(True)
+    say(f"{outcomes.count(False)} equal, {outcomes.count(True)} wrong, {outcomes.count(None)} did not run")
+    return 1 if True in outcomes else 0

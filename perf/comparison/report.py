@@ -28,15 +28,26 @@ def make_row(workload, mode, system, rounds):
     return {**row, "rounds": speeds, "tried": system.tried}
 
 
+def make_failure(workload, mode, system, precision, reason, setting=""):
+    """The row of a system that did not run."""
+    figures = ("threads", "examples_per_s", "vertices_per_s", "peak_bytes")
+    return {"workload": workload.name, "mode": mode, "system": system, "precision": precision, "settings": setting,
+            **dict.fromkeys(figures), "failure": reason}
+
+
+def measured(rows):
+    return [row for row in rows if "failure" not in row]
+
+
 def fastest(rows, precision, system=None):
     """The fastest row of the peers, or of one system; None: there is none."""
-    found = [row for row in rows if row["precision"] == precision
+    found = [row for row in measured(rows) if row["precision"] == precision
              and (row["system"] == system if system else row["system"] != "cavs")]
     return max(found, key=lambda row: row["examples_per_s"], default=None)
 
 
 def ratio(row, other):
-    return row["examples_per_s"] / other["examples_per_s"] if row and other else None
+    return row["examples_per_s"] / other["examples_per_s"] if row and other and "failure" not in row else None
 
 
 def with_ratios(rows):
@@ -67,7 +78,21 @@ def times(value):
 
 
 def one_line(rows):
-    return ", ".join(f"{label(row)} {number(row['examples_per_s'])}/s" for row in rows)
+    return ", ".join(f"{label(row)} {number(row['examples_per_s'])}/s" for row in measured(rows))
+
+
+def failures(rows):
+    """A sentence for each system and reason that it did not run, with all that it did not run for that reason."""
+    found = {}
+    for row in rows:
+        if "failure" in row:
+            workloads = found.setdefault((label(row), row["failure"]), {})
+            workloads.setdefault(row["workload"], []).append(row["mode"])
+    sentences = []
+    for (name, reason), workloads in found.items():
+        places = ", ".join(f"{workload} ({' '.join(modes)})" for workload, modes in workloads.items())
+        sentences.append(f"{name} did not run {places}: {reason}")
+    return sentences
 
 
 def groups(rows, mode):
@@ -89,7 +114,7 @@ def figure_table(rows, mode, value):
     labels = list(dict.fromkeys(label(row) for row in rows if row["mode"] == mode))
     body = []
     for workload, group in groups(rows, mode).items():
-        cells = {label(row): value(row) for row in group}
+        cells = {label(row): "failed" if "failure" in row else value(row) for row in group}
         body.append([workload] + [cells.get(name, "") for name in labels])
     return markdown(["workload"] + labels, body)
 
@@ -128,6 +153,8 @@ def tables(rows):
         parts.append("Fastest settings of the peers.\n\n"
                      + figure_table([row for row in rows if row["system"] != "cavs"], mode,
                                     lambda row: f"{row['settings']}, {row['threads']} threads") + "\n")
+    if failures(rows):
+        parts.append("## What did not run\n\n" + "\n".join(f"- {sentence}" for sentence in failures(rows)) + "\n")
     return "\n".join(parts)
 
 
@@ -186,8 +213,11 @@ def chart_groups(rows, mode):
     for workload, group in groups(rows, mode).items():
         base = fastest(group, "fp32")
         if base:
-            bars = [(label(row), row["system"], ratio(row, base),
-                     f"{latency(row)} ms" if mode == "latency" else f"{number(row['examples_per_s'])}/s")
-                    for row in group]
-            found.append((workload, bars))
+            found.append((workload, [(label(row), row["system"], ratio(row, base), figure(row)) for row in group]))
     return found
+
+
+def figure(row):
+    if "failure" in row:
+        return "did not run"
+    return f"{latency(row)} ms" if row["mode"] == "latency" else f"{number(row['examples_per_s'])}/s"

@@ -3,10 +3,13 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 
 from comparison.workloads import LATENCY_EXAMPLES, LEARNING_RATE
 
 TRIAL_SECONDS = 0.4
+ANSWER_SECONDS = 300  # a worker that says nothing for so long is given up
+PEERS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers")
 
 # By system: number formats of products.
 PEERS = {"dynet": ["fp32"], "pytorch": ["fp32", "bf16"], "dgl": ["fp32"]}
@@ -64,27 +67,46 @@ class Cavs:
 
 
 class WorkerProcess:
-    """A peer's worker; the protocol is described in peers/worker.py."""
+    """A peer's worker; the protocol is described in peers/worker.py. The log takes what it prints otherwise."""
 
     def __init__(self, command, log):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.log_begin, self.log = os.path.getsize(log.name), log.name
+        self.process = subprocess.Popen(command, cwd=PEERS_FOLDER, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=log, text=True)
 
     def ask(self, **request):
+        watchdog = threading.Timer(ANSWER_SECONDS, self.process.kill)
+        watchdog.start()
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        finally:
+            in_time = watchdog.is_alive()
+            watchdog.cancel()
         if not line:
-            raise Unavailable(f"its worker ended with code {self.process.wait()}; {self.process.args[-1]}")
+            raise Unavailable(self.last_words() if in_time else f"its worker gave no answer in {ANSWER_SECONDS} s")
         answer = json.loads(line)
         if "error" in answer:
             raise Unavailable(answer["error"])
         return answer
 
+    def last_words(self):
+        """Of a process that has ended."""
+        code = self.process.wait()
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            log.seek(self.log_begin)
+            printed = [line.strip() for line in log if line.strip()]
+        ending = f"by signal {-code}" if code < 0 else f"with code {code}"
+        return f"its worker ended {ending}" + (f", having said: {printed[-1]}" if printed else "")
+
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -94,33 +116,35 @@ class WorkerProcess:
 
 
 class Environment:
-    """What setup prepared for a peer: how to start its worker."""
+    """What setup prepared for a peer: how to start its worker, or why it cannot be started."""
 
     def __init__(self, name, folder):
-        path = os.path.join(folder, name, "ready.json")
-        try:
-            with open(path, encoding="utf-8") as file:
-                self.command = json.load(file)["command"]
-        except FileNotFoundError:
-            try:
-                with open(os.path.join(folder, name, "failed"), encoding="utf-8") as file:
-                    raise Unavailable(file.read().strip()) from None
-            except FileNotFoundError:
-                raise Unavailable("its environment is missing; run perf/peers/setup") from None
-        self.name = name
+        self.name, self.failure = name, None
         self.versions = {}  # of the peer and what it runs on; known once a worker has been asked
-        self.log = open(os.path.join(folder, name, "worker.log"), "a", encoding="utf-8")
+        folder = os.path.join(folder, name)
+        try:
+            with open(os.path.join(folder, "ready.json"), encoding="utf-8") as file:
+                self.command = json.load(file)["command"]
+            self.log = open(os.path.join(folder, "worker.log"), "a", encoding="utf-8")
+        except FileNotFoundError:
+            self.failure = self.why_missing(folder)
 
-    def note(self, text):
-        self.log.write(text + "\n")
-        self.log.flush()
+    @staticmethod
+    def why_missing(folder):
+        try:
+            with open(os.path.join(folder, "failed"), encoding="utf-8") as file:
+                return file.read().strip()
+        except FileNotFoundError:
+            return "its environment is missing; run perf/peers/setup"
 
     def start(self):
+        if self.failure:
+            raise Unavailable(self.failure)
         return WorkerProcess(self.command, self.log)
 
 
 class Choices:
-    """Which setting of a peer is the fastest for a workload; kept in a file, because finding out takes minutes."""
+    """How fast a peer's settings are at a workload; kept in a file, because finding out takes minutes."""
 
     def __init__(self, path, forget):
         self.path, self.known = path, {}
@@ -128,19 +152,28 @@ class Choices:
             with open(path, encoding="utf-8") as file:
                 self.known = json.load(file)
 
-    def get(self, key, find):
-        """The figures of all settings by `setting, N threads`, the fastest first."""
-        if key not in self.known:
-            self.known[key] = find()
+    def get(self, key, settings, find):
+        """The trials that `find` returned for this key and at least these settings, now or in an earlier run."""
+        trials = self.known.get(key, [])
+        if not {trial["setting"] for trial in trials} >= set(settings) or not any_ran(trials):
+            trials = self.known[key] = find()
             with open(self.path, "w", encoding="utf-8") as file:
                 json.dump(self.known, file, indent=1)
-        return self.known[key]
+        return trials
+
+
+def any_ran(trials):
+    return any("failure" not in trial for trial in trials)
+
+
+def fastest(trials):
+    return max((trial for trial in trials if "failure" not in trial), key=lambda trial: trial["examples_per_s"])
 
 
 class Peer:
     """A peer under its fastest setting."""
 
-    def __init__(self, environment, data, workload, mode, precision, threads, choices):
+    def __init__(self, environment, data, workload, mode, precision, threads, choices, quick):
         self.system, self.precision = environment.name, precision
         self.batch_size, self.minibatches = batches(workload, mode)
         self.environment = environment
@@ -150,17 +183,20 @@ class Peer:
         environment.versions = loaded["versions"]
         counts = [1] if mode == "latency" else sorted({1, threads})
         key = "|".join([workload.name, mode, precision, str(threads), self.system, *environment.versions.values()])
+        left_out = loaded.get("slow_to_start", []) if quick else []
+        settings = [setting for setting in loaded["settings"] if setting not in left_out]
         try:
-            tried = choices.get(key, lambda: self.find(loaded["settings"], counts))
+            trials = choices.get(key, settings, lambda: self.find(settings, counts))
         except Unavailable:
             self.worker.close()
             raise
-        if not tried:
+        if not any_ran(trials):
             self.worker.close()
-            raise Unavailable(f"none of its settings runs this workload; see {environment.log.name}")
-        best = max(tried, key=lambda trial: trial["examples_per_s"])
+            raise Unavailable("; ".join(f"{trial['setting']}: {trial['failure']}" for trial in trials))
+        best = fastest(trials)
         self.setting, self.threads = best["setting"], best["threads"]
-        self.tried = {f"{trial['setting']}, {trial['threads']} threads": trial["examples_per_s"] for trial in tried}
+        self.tried = {f"{trial['setting']}, {trial['threads']} threads":
+                      trial["failure"] if "failure" in trial else trial["examples_per_s"] for trial in trials}
 
     def load(self):
         worker = self.environment.start()
@@ -172,26 +208,26 @@ class Peer:
 
     def find(self, settings, counts):
         """Tries all settings with all threads, and the fastest with one; a fresh process then measures."""
-        trials = []
-        for setting in settings:
-            self.attempt(setting, counts[-1], trials)
-        if trials:
-            best = max(trials, key=lambda trial: trial["examples_per_s"])
-            for threads in counts[:-1]:
-                self.attempt(best["setting"], threads, trials)
-        self.worker.close()
-        self.worker, _ = self.load()
+        trials = [self.attempt(setting, counts[-1]) for setting in settings]
+        if any_ran(trials):
+            best = fastest(trials)["setting"]
+            trials += [self.attempt(best, threads) for threads in counts[:-1]]
+        self.restart()
         return trials
 
-    def attempt(self, setting, threads, trials):
-        """Appends the figures of a setting, unless it fails."""
+    def attempt(self, setting, threads):
+        """The figures of a setting, or its failure in words."""
         self.setting, self.threads = setting, threads
+        trial = {"setting": setting, "threads": threads}
         try:
-            trials.append({"setting": setting, "threads": threads, **self.measure(TRIAL_SECONDS)})
+            return {**trial, **self.measure(TRIAL_SECONDS)}
         except Unavailable as reason:
-            self.environment.note(f"{setting}, {threads} threads: {reason}")
-            self.worker.close()
-            self.worker, _ = self.load()
+            self.restart()
+            return {**trial, "failure": str(reason)}
+
+    def restart(self):
+        self.worker.close()
+        self.worker, _ = self.load()
 
     def measure(self, seconds):
         answer = self.worker.ask(do="run", setting=self.setting, threads=self.threads, batch_size=self.batch_size,

@@ -20,6 +20,10 @@ class Workload:
     batch_size: int
     minibatches: int  # the first so many are run, over and over
 
+    def shortened(self):
+        """For --quick: fewer minibatches of the same size."""
+        return dataclasses.replace(self, minibatches=max(1, self.minibatches // 4))
+
     def examples(self):
         return self.batch_size * self.minibatches
 

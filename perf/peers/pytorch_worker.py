@@ -40,6 +40,7 @@ class PyTorchWorker(Worker):
         if "autograd" in kinds and self.mode == "train":
             self.models["autograd compiled"] = kinds["autograd"](parameters, dtype, compiled=True)
         self.settings = list(self.models)
+        self.slow_to_start = [name for name in self.settings if name.endswith("compiled")]
 
     def step(self, setting, batch):
         model = self.models[setting]

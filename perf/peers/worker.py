@@ -2,7 +2,8 @@
 
 A worker is a process that reads requests as JSON lines and answers each by one JSON line on its standard output:
   {"do": "load", "data": FILE, "parameters": FILE or null, "mode": "train" or "infer", "precision": "fp32" or "bf16"}
-      -> {"settings": [TEXT, ...], "versions": {NAME: VERSION}}
+      -> {"settings": [TEXT, ...], "slow_to_start": [TEXT, ...], "versions": {NAME: VERSION}}
+      the second, which may be missing: settings whose first run takes long, so that --quick does not try them
   {"do": "run", "setting": TEXT, "threads": N, "batch_size": N, "minibatches": N, "seconds": S}
       -> {"examples": N, "vertices": N, "seconds": S, "peak_bytes": N}
       whole passes over the first minibatches in file order, until S seconds have passed; a combination's first run
@@ -84,6 +85,7 @@ def initial_parameters(sizes):
 class Worker:
     """A peer implements make(), set_threads() and step()."""
     settings = []
+    slow_to_start = []
 
     def __init__(self):
         self.warm = set()
@@ -97,7 +99,7 @@ class Worker:
         self.base_bytes = memory("VmRSS") - sum(value.nbytes for value in values.values())
         self.make(values)
         self.warm.clear()
-        return {"settings": self.settings, "versions": self.versions()}
+        return {"settings": self.settings, "slow_to_start": self.slow_to_start, "versions": self.versions()}
 
     def run(self, setting, threads, batch_size, minibatches, seconds):
         self.set_threads(threads)

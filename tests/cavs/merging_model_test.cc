@@ -15,15 +15,17 @@
 #include "cavs/checkpoint.h"
 #include "cavs/file_output.h"
 #include "cavs/models/tree_models.h"
-#include "tests/cavs/gate_models.h"
 #include "tests/cavs/scratch_folder.h"
+#include "tests/support/gate_models.h"
 
 namespace cavs {
 namespace {
 
+constexpr ModelSizes kSizes = {.vocabulary = 50, .classes = 3, .embed = 6, .hidden = 5, .layers = 2};
+
 struct GateModel {
   const char* name;
-  void (*declare)(Model& model, const GateSizes& sizes);
+  void (*declare)(Model& model, const ModelSizes& sizes);
   int64_t leaf_type;  // -1: a chain of one type
   int64_t products;   // of the recursion, merged
 };
@@ -35,7 +37,7 @@ constexpr GateModel kGru = {"gru", DeclareGruByGates, -1, 1};
 void PrintTo(const GateModel& model, std::ostream* out) { *out << model.name; }
 
 std::unique_ptr<Model> Make(const GateModel& kind, bool merging, Precision precision = Precision::kFp32,
-                            const GateSizes& sizes = {}) {
+                            const ModelSizes& sizes = kSizes) {
   ModelOptions options;
   options.passes.merging = merging;
   options.precision = precision;
@@ -58,14 +60,14 @@ std::vector<InputGraph> RandomGraphs(const GateModel& kind, const Model& model, 
       const bool chain = kind.leaf_type < 0;
       const int32_t before = roots.empty() ? kNone : roots.back();
       const int32_t vertex = chain ? builder.AddVertex(0, {before}) : builder.AddVertex(0);
-      builder.SetId(word, vertex, static_cast<int32_t>(random.Below(50)));
-      builder.SetId(label, vertex, static_cast<int32_t>(random.Below(3)));
+      builder.SetId(word, vertex, static_cast<int32_t>(random.Below(kSizes.vocabulary)));
+      builder.SetId(label, vertex, static_cast<int32_t>(random.Below(kSizes.classes)));
       roots.push_back(vertex);
     }
     while (kind.leaf_type >= 0 && roots.size() > 1) {
       const auto left = static_cast<size_t>(random.Below(std::ssize(roots) - 1));
       roots[left] = builder.AddVertex(1, {roots[left], roots[left + 1]});
-      builder.SetId(label, roots[left], static_cast<int32_t>(random.Below(3)));
+      builder.SetId(label, roots[left], static_cast<int32_t>(random.Below(kSizes.classes)));
       roots.erase(roots.begin() + static_cast<int64_t>(left) + 1);
     }
     graphs.push_back(builder.Build());
@@ -223,20 +225,18 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, MergedSteps,
 
 // The same cell with the gates side by side, with the values of the gates.
 TEST(MergedTreeLstm, IsTheOneThatIsWrittenSideBySide) {
-  const GateSizes sizes;
   const std::unique_ptr<Model> gates = Make(kTree, true);
   Model whole;
-  DeclareTreeLstm(
-      whole, {.vocabulary = sizes.vocabulary, .classes = sizes.classes, .embed = sizes.embed, .hidden = sizes.hidden});
+  DeclareTreeLstm(whole, kSizes);
   const auto copy = [&](const std::string& name, const std::vector<std::vector<std::string>>& parts) {
     std::vector<float> values;
     for (const std::vector<std::string>& side : parts) {
       std::vector<std::vector<float>> blocks;
       for (const std::string& part : side) blocks.push_back(gates->Get(part));
-      const int64_t rows = std::ssize(blocks.front()) / sizes.hidden;
+      const int64_t rows = std::ssize(blocks.front()) / kSizes.hidden;
       for (int64_t row = 0; row < rows; ++row) {
         for (const std::vector<float>& block : blocks) {
-          values.insert(values.end(), block.begin() + row * sizes.hidden, block.begin() + (row + 1) * sizes.hidden);
+          values.insert(values.end(), block.begin() + row * kSizes.hidden, block.begin() + (row + 1) * kSizes.hidden);
         }
       }
     }
@@ -259,7 +259,7 @@ TEST(MergedTreeLstm, IsTheOneThatIsWrittenSideBySide) {
 }
 
 // A gate that is frozen and gates that two types share.
-void DeclareTied(Model& model, const GateSizes& sizes) {
+void DeclareTied(Model& model, const ModelSizes& sizes) {
   const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
   const State h = model.State("h", {sizes.hidden});
   std::vector<Expression> shared, own;

@@ -1,4 +1,5 @@
 // What an Executor tells about its runs: the cost of every compiled step, and a trace.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -139,6 +140,29 @@ TEST_F(Recording, TracedSpansNestAndStepsFillTheirTasks) {
   EXPECT_EQ(names["d node"], 4 + 2) << "and dF's product and sum of all rows";
   for (const char* part : {"plan", "forward", "backward", "optimizer", "recurrent", "head"})
     EXPECT_GT(names[part], 0) << part;
+}
+
+TEST_F(Recording, ATaskOfManyBlocksIsOneSpan) {
+  const auto trace = [&](int32_t graphs, std::vector<int64_t>* rows) {
+    examples_.clear();
+    for (int32_t i = 0; i < graphs; ++i) examples_.push_back({graphs_.data(), i});
+    Session session(model_, {.sharing = SharingPolicy::kOff});
+    TraceLog log(10000);
+    session.Trace(&log);
+    session.Accumulate(examples_);
+    int64_t kernels = 0;
+    for (const TraceSpan& span : log.spans()) {
+      if (span.level == TraceLevel::kTask && span.name == "node") rows->push_back(span.rows);
+      kernels += span.level == TraceLevel::kStep;
+    }
+    return kernels;
+  };
+  constexpr int32_t kGraphs = 5000;
+  std::vector<int64_t> few, many;
+  const int64_t kernels_of_few = trace(1, &few), kernels_of_many = trace(kGraphs, &many);
+  EXPECT_THAT(few, ::testing::ElementsAre(1, 1, 1));
+  EXPECT_THAT(many, ::testing::ElementsAre(kGraphs, kGraphs, kGraphs));
+  EXPECT_GT(kernels_of_many, kernels_of_few) << "so many rows run in blocks";
 }
 
 }  // namespace

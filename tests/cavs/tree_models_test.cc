@@ -116,6 +116,7 @@ TEST_F(TreeModelsTest, ForgetBiasesBeginAtOne) {
   options.hidden = 4;
   DeclareTreeLstm(model_, options);
   const auto bias = model_.Get("node.b");
+  ASSERT_EQ(bias.size(), 20u);
   for (size_t i = 0; i < bias.size(); ++i) EXPECT_EQ(bias[i], i < 12 ? 0.0f : 1.0f) << i;
 }
 

@@ -12,6 +12,7 @@
 #include "graph/scheduler.h"
 #include "graph/task_simulation.h"
 #include "tests/graph/random_graphs.h"
+#include "tests/support/graph_shapes.h"
 
 namespace cavs {
 namespace {
@@ -130,9 +131,10 @@ TEST(FsmLearner, SizesTellStatesApart) {
 
 TEST(FsmLearner, HasNothingToLearnWherePlainPoliciesAreOptimal) {
   CounterRandom random(5);
+  InputGraphBuilder builder(MakeColumns({}));
   std::vector<InputGraph> trees;
   trees.reserve(40);
-  for (int i = 0; i < 40; ++i) trees.push_back(testing::RandomBinaryTree(random, 1 + random.Below(30)));
+  for (int i = 0; i < 40; ++i) trees.push_back(testing::MakeRandomTree(builder, random, 1 + random.Below(30)));
   const std::vector<GraphBatch> two_types = {testing::PackAll(trees)};
   const std::vector<InputGraph> dags = testing::RandomGraphs(random, 10, {.types = 1});
   const std::vector<GraphBatch> one_type = {testing::PackAll(dags)};
@@ -158,10 +160,11 @@ std::vector<GraphBatch> RandomSample(uint64_t seed, std::vector<std::vector<Inpu
 
 std::vector<GraphBatch> LatticeSample(uint64_t seed, std::vector<std::vector<InputGraph>>* graphs) {
   CounterRandom random(seed);
+  InputGraphBuilder builder(MakeColumns({}));
   std::vector<GraphBatch> sample;
   for (int i = 0; i < 4; ++i) {
     graphs->emplace_back();
-    for (int g = 0; g < 16; ++g) graphs->back().push_back(testing::RandomLattice(random));
+    for (int g = 0; g < 16; ++g) graphs->back().push_back(testing::MakeLattice(builder, random, 5 + random.Below(20)));
     sample.push_back(testing::PackAll(graphs->back()));
   }
   return sample;

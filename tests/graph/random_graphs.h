@@ -49,36 +49,6 @@ inline std::vector<InputGraph> RandomGraphs(CounterRandom& random, int64_t count
   return graphs;
 }
 
-// A binary tree with `leaves` leaves of type 0 and inner vertices of type 1, children first, like a parse.
-inline InputGraph RandomBinaryTree(CounterRandom& random, int64_t leaves) {
-  InputGraphBuilder builder(MakeColumns({}));
-  std::vector<int32_t> row;
-  for (int64_t i = 0; i < leaves; ++i) row.push_back(builder.AddVertex(0));
-  while (row.size() > 1) {
-    const auto at = random.Below(std::ssize(row) - 1);
-    const auto left = row.begin() + at;
-    *left = builder.AddVertex(1, {*left, *(left + 1)});
-    row.erase(left + 1);
-  }
-  return builder.Build();
-}
-
-// A chain (type 0), vertices that span two to four of its links and feed the next one (type 1), and one above every
-// link (type 2): no plain policy batches it well.
-inline InputGraph RandomLattice(CounterRandom& random) {
-  InputGraphBuilder builder(MakeColumns({}));
-  std::vector<int32_t> chain;
-  int32_t word = kNone;
-  for (int64_t length = 5 + random.Below(20); length > 0; --length) {
-    chain.push_back(builder.AddVertex(0, {chain.empty() ? kNone : chain.back(), word}));
-    word = kNone;
-    builder.AddVertex(2, {chain.back()});
-    const int64_t span = 2 + random.Below(3);
-    if (random.Below(2) == 0 && span <= std::ssize(chain)) word = builder.AddVertex(1, {*(chain.end() - span)});
-  }
-  return builder.Build();
-}
-
 inline GraphBatch PackAll(std::span<const InputGraph> graphs) {
   GraphBatch batch;
   for (const InputGraph& graph : graphs) batch.Add(graph, batch.graph_count());

@@ -75,14 +75,6 @@ TEST_F(ScheduleTest, AnswersNoRowsForAbsentTypes) {
   }
 }
 
-TEST_F(ScheduleTest, ReversedWalksTheTasksBackwards) {
-  Append({0, 0, 1, 2, kNone}, 3);
-  std::vector<int64_t> first_rows;
-  for (const Task& task : schedule_.Reversed()) first_rows.push_back(int64_t{10} * task.type + task.first_row);
-  EXPECT_THAT(first_rows, ElementsAre(11, 10, 0));
-  EXPECT_EQ(&*schedule_.Reversed().begin(), &schedule_.tasks().back()) << "a view, not a copy";
-}
-
 TEST_F(ScheduleTest, SegmentsKeepTheRowsBefore) {
   Append({kNone, 0, 1, kNone, kNone}, 2);
   EXPECT_THAT(schedule_.row_of_vertex(), ElementsAre(kNone, 0, 0, kNone, kNone));

@@ -14,6 +14,7 @@
 
 #include "tests/graph/random_graphs.h"
 #include "tests/graph/random_policy.h"
+#include "tests/support/graph_shapes.h"
 
 namespace cavs {
 namespace {
@@ -333,24 +334,6 @@ TEST_P(EveryPolicy, EdgelessAndEmptyGraphs) {
   EXPECT_THROW(builder.Build(), std::invalid_argument);
 }
 
-TEST_P(EveryPolicy, ReversedPutsParentsFirst) {
-  const auto graphs = RandomGraphs(77);
-  const GraphBatch batch = testing::PackAll(graphs);
-  const Schedule schedule = PlanWith(GetParam(), batch);
-  std::set<int32_t> seen;
-  int64_t tasks = 0;
-  for (const Task& task : schedule.Reversed()) {
-    ++tasks;
-    const auto vertices = TaskVertices(schedule, task);
-    for (const int32_t v : vertices) {
-      for (const int32_t child : batch.children(v)) EXPECT_FALSE(seen.contains(child));
-    }
-    seen.insert(vertices.begin(), vertices.end());
-  }
-  EXPECT_EQ(tasks, schedule.task_count());
-  EXPECT_EQ(std::ssize(seen), batch.vertex_count());
-}
-
 INSTANTIATE_TEST_SUITE_P(All, EveryPolicy, ::testing::ValuesIn(kPolicies),
                          [](const auto& param) { return std::string(BatchingPolicyName(param.param)); });
 
@@ -405,9 +388,10 @@ TEST(FrontierScheduler, ReachesTheLowerBoundForOneType) {
 
 TEST(FrontierScheduler, ReachesTheLowerBoundForTreesOfLeavesAndNodes) {
   CounterRandom random(9);
+  InputGraphBuilder builder(MakeColumns({}));
   std::vector<InputGraph> trees;
   trees.reserve(20);
-  for (int i = 0; i < 20; ++i) trees.push_back(testing::RandomBinaryTree(random, 1 + random.Below(30)));
+  for (int i = 0; i < 20; ++i) trees.push_back(testing::MakeRandomTree(builder, random, 1 + random.Below(30)));
   const GraphBatch batch = testing::PackAll(trees);
   const Schedule schedule = PlanWith(BatchingPolicy::kFrontier, batch);
   EXPECT_EQ(schedule.task_count(), Report(batch, schedule).task_lower_bound);

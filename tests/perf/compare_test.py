@@ -14,7 +14,7 @@ PERF, CAVS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 sys.path.insert(0, PERF)
 sys.dont_write_bytecode = True
 
-from comparison import chart, check, corpora, report
+from comparison import chart, check, corpora, report, systems
 from comparison.workloads import MODES, QUICK, WORKLOADS
 from peers import tensor_file
 
@@ -25,7 +25,7 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["do"] == "load":
         answer = {"settings": ["slow", "broken", "fast"], "versions": {"StandIn": "1.0"}}
-    elif request["do"] == "run" and request["setting"] == "broken":
+    elif request.get("setting") == "broken":
         answer = {"error": "no such luck"}
     elif request["do"] == "run":
         examples = request["batch_size"] * request["minibatches"]
@@ -132,6 +132,20 @@ class Report(unittest.TestCase):
         rows = report.with_ratios([row("cavs", "fp32", 800.0, settings="defaults"), row("dynet", "fp32", 100.0)])
         self.assertIn("| w<1> | 8.00 |  | 8.00 |  |  |  | defaults |", report.tables(rows))
 
+    def test_a_peer_that_fails_is_named_with_its_reason(self):
+        workload = types.SimpleNamespace(name="w<1>")
+        failed = [report.make_failure(workload, mode, "pytorch", "fp32", "no luck") for mode in ("train", "infer")]
+        rows = report.with_ratios([row("cavs", "fp32", 800.0), row("dynet", "fp32", 100.0), *failed])
+        page = report.tables(rows)
+        self.assertIn("| workload | Cavs f32,  | DyNet f32 | PyTorch f32 |", page)
+        self.assertIn("| w<1> | 800 | 100 | failed |", page)
+        self.assertIn("- PyTorch f32 did not run w<1> (train infer): no luck", page)
+        self.assertEqual(rows[0]["ratio_to_best_peer"], 8)
+        self.assertIsNone(failed[0]["ratio_to_dynet"])
+        bars = report.chart_groups(rows, "train")[0][1]
+        self.assertEqual(bars[-1], ("PyTorch f32", "pytorch", None, "did not run"))
+        self.assertIn(">did not run</text>", chart.draw([("Training", [("w", bars)])], ""))
+
     def test_medians_over_rounds(self):
         system = types.SimpleNamespace(system="cavs", precision="fp32", setting="defaults", threads=1, tried={})
         rounds = [{"examples_per_s": speed, "vertices_per_s": 3 * speed, "peak_bytes": speed} for speed in (5, 1, 2)]
@@ -143,7 +157,7 @@ class Report(unittest.TestCase):
         picture = chart.draw([("Training", report.chart_groups(rows, "train"))], "a & b")
         texts = [element.text for element in xml.etree.ElementTree.fromstring(picture).iter() if element.text]
         self.assertIn("w<1>", texts)
-        self.assertIn("8.00×  800/s", texts)
+        self.assertIn("8.00× · 800/s", texts)
 
     def test_paths_of_the_machine_stay_out(self):
         self.assertEqual(report.shown(["--data=/a/b/data", "--quick", "/x/y/"]), ["--data=data", "--quick", "y"])
@@ -159,11 +173,66 @@ class Check(unittest.TestCase):
         self.assertEqual(check.differences([1.0, 0.5], [1.0, float("nan")])[1], float("inf"))
 
 
+class Workers(Files):
+    def test_last_words_of_a_worker_that_dies(self):
+        self.write("environments/dynet/ready.json", json.dumps({"command": [sys.executable, self.write("worker.py", (
+            "import sys\nsys.stdin.readline()\nsys.exit('no memory left')\n"))]}))
+        environment = systems.Environment("dynet", self.path("environments"))
+        self.addCleanup(environment.log.close)
+        worker = environment.start()
+        with self.assertRaisesRegex(systems.Unavailable, "its worker ended with code 1, having said: no memory left"):
+            worker.ask(do="load")
+        worker.close()
+
+    def test_choices_are_kept_unless_nothing_ran_or_settings_are_new(self):
+        choices, calls = systems.Choices(self.path("choices.json"), forget=False), []
+
+        def find(*trials):
+            calls.append(trials)
+            return list(trials)
+
+        ran = {"setting": "a", "threads": 1, "examples_per_s": 3.0}
+        failed = {"setting": "a", "threads": 1, "failure": "no luck"}
+        choices.get("key", ["a"], lambda: find(failed))
+        choices.get("key", ["a"], lambda: find(ran))
+        choices.get("key", ["a"], lambda: find(failed))
+        self.assertEqual(calls, [(failed,), (ran,)])
+        again = systems.Choices(self.path("choices.json"), forget=False)
+        self.assertEqual(again.get("key", ["a"], lambda: find(failed)), [ran])
+        again.get("key", ["a", "b"], lambda: find(ran))
+        self.assertEqual(len(calls), 3)
+
+
+class Setup(Files):
+    def setup_dynet(self, ready):
+        self.write("dynet/ready.json", json.dumps(ready))
+        command = [sys.executable, os.path.join(PERF, "peers", "setup"), "--folder", self.path(""),
+                   "--dynet", self.path("no_such_install"), "dynet"]
+        return subprocess.run(command, text=True, capture_output=True, check=False)
+
+    def test_a_driver_of_other_sources_is_made_anew(self):
+        done = self.setup_dynet({"command": ["driver"], "sources": "of old"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("peer dynet: not available: expected", done.stdout)
+        self.assertFalse(os.path.exists(self.path("dynet/ready.json")))
+        with open(self.path("dynet/failed"), encoding="utf-8") as reason:
+            self.assertIn("setup failed: expected", reason.read())
+
+    def test_what_does_not_name_its_sources_stands(self):
+        self.assertIn("peer dynet: ready in", self.setup_dynet({"command": ["driver"]}).stdout)
+
+
 class Names(unittest.TestCase):
     def test_quick_sizes_are_workloads(self):
         self.assertLessEqual(set(QUICK), {workload.name for workload in WORKLOADS})
         self.assertEqual(len({workload.name for workload in WORKLOADS}), len(WORKLOADS))
         self.assertEqual(MODES[0], "train")
+
+    def test_a_shortened_workload_keeps_its_minibatches_as_large(self):
+        for workload in WORKLOADS:
+            short = workload.shortened()
+            self.assertEqual(short.batch_size, workload.batch_size)
+            self.assertTrue(1 <= short.minibatches <= workload.minibatches)
 
 
 class Compare(Files):
@@ -192,20 +261,26 @@ class Compare(Files):
                  "peak_bytes", "ratio_to_best_peer", "ratio_to_dynet", "ratio_to_pytorch"]
         for found in rows:
             self.assertLessEqual(set(names), set(found))
+        self.assertEqual([found["system"] for found in rows if "failure" in found], ["dgl", "dgl"])
         peer = next(found for found in rows if found["system"] == "dynet" and found["mode"] == "train")
         self.assertEqual((peer["settings"], peer["ratio_to_best_peer"]), ("fast", 1))
+        self.assertEqual(peer["tried"]["broken, 1 threads"], "no such luck")
         self.assertAlmostEqual(peer["examples_per_s"], 200)
         ours = next(found for found in rows if found["settings"] == "defaults" and found["mode"] == "train")
         self.assertGreater(ours["examples_per_s"], 0)
         self.assertGreater(ours["peak_bytes"], 0)
         self.assertAlmostEqual(ours["ratio_to_dynet"], ours["examples_per_s"] / 200)
         with open(self.path("out/it.md"), encoding="utf-8") as page:
-            self.assertIn("StandIn 1.0", page.read())
+            text = page.read()
+        self.assertIn("StandIn 1.0", text)
+        self.assertIn("DGL f32 did not run tree_lstm_sst_h64_b25 (train latency): setup failed: no disk", text)
 
     def test_check_finds_a_peer_that_computes_something_else(self):
         done = self.run_compare("--check", "--peers", "dynet")
         self.assertEqual(done.returncode, 1)
-        self.assertEqual(done.stderr.count("WRONG  dynet fp32"), 3)
+        self.assertEqual(done.stderr.count("WRONG: losses off"), 2)
+        self.assertIn("dynet fp32, broken: did not run: no such luck", done.stderr)
+        self.assertIn("0 equal, 2 wrong, 1 did not run", done.stderr)
 
     def test_wrong_command_lines(self):
         for words, message in [(["--workloads", "x"], "expected workloads of"), (["--rounds", "-1"], "above 0"),

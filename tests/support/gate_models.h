@@ -7,15 +7,9 @@
 #include <fmt/format.h>
 
 #include "cavs/model.h"
+#include "cavs/models/model_sizes.h"
 
 namespace cavs {
-
-struct GateSizes {
-  int64_t vocabulary = 50;
-  int64_t embed = 6;
-  int64_t hidden = 5;
-  int64_t classes = 3;
-};
 
 // The parameters of one gate: x W + y U + b.
 struct GateParameters {
@@ -28,7 +22,7 @@ struct GateParameters {
   Expression w, u, b;
 };
 
-inline void DeclareClassifier(Model& model, const GateSizes& sizes) {
+inline void DeclareClassifier(Model& model, const ModelSizes& sizes) {
   const Expression logits = Affine(model.Pushed("h"), model.Parameter("head.W", {sizes.hidden, sizes.classes}),
                                    model.Parameter("head.b", {sizes.classes}));
   model.Output("logits", logits);
@@ -36,7 +30,7 @@ inline void DeclareClassifier(Model& model, const GateSizes& sizes) {
 }
 
 // The binary Tree-LSTM of cavs/models/tree_models.h, gate by gate.
-inline void DeclareTreeLstmByGates(Model& model, const GateSizes& sizes) {
+inline void DeclareTreeLstmByGates(Model& model, const ModelSizes& sizes) {
   const int64_t hidden = sizes.hidden;
   const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
   const State h = model.State("h", {hidden}), c = model.State("c", {hidden});
@@ -68,14 +62,14 @@ inline void DeclareTreeLstmByGates(Model& model, const GateSizes& sizes) {
   DeclareClassifier(model, sizes);
 }
 
-// Two layers of LSTM over a chain, gate by gate: what the first layer reads is hoisted, the second reads h of the
-// first.
-inline void DeclareLstmByGates(Model& model, const GateSizes& sizes) {
+// Layers of LSTM over a chain, gate by gate: what the first layer reads is hoisted, each other one reads h of the one
+// before.
+inline void DeclareLstmByGates(Model& model, const ModelSizes& sizes) {
   const int64_t hidden = sizes.hidden;
   const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
   model.VertexType("token", 1).Define([&](Vertex& v) {
     Expression x = v.Pull(words, "word");
-    for (int layer = 1; layer <= 2; ++layer) {
+    for (int64_t layer = 1; layer <= sizes.layers; ++layer) {
       const State h = model.State(fmt::format("h{}", layer), {hidden});
       const State c = model.State(fmt::format("c{}", layer), {hidden});
       const Expression before = v.Gather(0, h);
@@ -95,7 +89,7 @@ inline void DeclareLstmByGates(Model& model, const GateSizes& sizes) {
 }
 
 // A GRU (Cho et al. 2014) over a chain, gate by gate, with the reset gate behind the product.
-inline void DeclareGruByGates(Model& model, const GateSizes& sizes) {
+inline void DeclareGruByGates(Model& model, const ModelSizes& sizes) {
   const int64_t hidden = sizes.hidden;
   const Expression words = model.Lookup("words", sizes.vocabulary, sizes.embed);
   const State h = model.State("h", {hidden});
