@@ -31,6 +31,11 @@ std::vector<TypeInputs> Executable::inputs() const {
   return result;
 }
 
+const Nest* Executable::nest(int32_t buffer) const {
+  const auto found = std::find_if(nests_.begin(), nests_.end(), [&](const Nest& n) { return n.buffer == buffer; });
+  return found == nests_.end() ? nullptr : &*found;
+}
+
 Compiler::Compiler(const Program& forward, const Program* backward, const PassOptions& options)
     : options_(options), e_(new Executable()) {
   e_->forward_ = Partition(forward, options);
@@ -59,6 +64,7 @@ std::shared_ptr<const Executable> Compiler::Run() {
   AliasPushes();
   PlaceValues();
   EmitSteps();
+  if (options_.in_place) FindNests();
   CutIntoRuns();
   NarrowToBlocks();
   e_->liveness_ = {FindLifetimes(*e_, false), FindLifetimes(*e_, e_->has_backward_)};

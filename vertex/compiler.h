@@ -1,4 +1,5 @@
-// Compiler: the steps of Executable::Compile, in order: group, place, emit, cut into runs, narrow. Internal to vertex/.
+// Compiler: the steps of Executable::Compile, in order: group, place, emit, nest, cut into runs, narrow. Internal to
+// vertex/.
 #pragma once
 
 #include <cstdint>
@@ -75,6 +76,12 @@ class Compiler {
   void EmitGroup(const Section& section, const Group& group);
   Location SinkTarget(const Instruction& instruction);
 
+  // Gathers that need no copy (compiler_nests.cc).
+  void FindNests();
+  bool MakesNest(int32_t buffer, Nest* nest);
+  bool AddSlot(const Step& step, int64_t column, Nest* nest);
+  bool IsMovable(int32_t channel_class);
+
   // Runs of steps, and values that last for one block of a run (compiler_runs.cc).
   void CutIntoRuns();
   void NarrowToBlocks();
@@ -93,5 +100,16 @@ class Compiler {
   std::vector<char> materialized_;       // by value: an indexed view that is copied into rows of its own
   std::map<std::tuple<BufferKind, int, int32_t, int32_t, int64_t>, int32_t> buffer_ids_;
 };
+
+template <typename Visit>
+void Compiler::ForEachList(const Visit& visit) {
+  for (auto* types : {&e_->forward_types_, &e_->backward_types_}) {
+    for (FunctionSteps& function : *types) {
+      for (StepList& list : function.phases) visit(list);
+    }
+  }
+  visit(e_->forward_head_);
+  visit(e_->backward_head_);
+}
 
 }  // namespace cavs

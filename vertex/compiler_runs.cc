@@ -37,17 +37,6 @@ int64_t BlockRows(const Executable& executable, const StepList& list, const Step
 
 }  // namespace
 
-template <typename Visit>
-void Compiler::ForEachList(const Visit& visit) {
-  for (auto* types : {&e_->forward_types_, &e_->backward_types_}) {
-    for (FunctionSteps& function : *types) {
-      for (StepList& list : function.phases) visit(list);
-    }
-  }
-  visit(e_->forward_head_);
-  visit(e_->backward_head_);
-}
-
 void Compiler::CutIntoRuns() {
   ForEachList([&](StepList& list) {
     for (size_t i = 0; i < list.steps.size(); ++i) {
@@ -95,6 +84,7 @@ void Compiler::NarrowToBlocks() {
     }
   };
   ForEachList(visit_steps);
+  for (const Nest& nest : e_->nests_) narrow[static_cast<size_t>(nest.buffer)] = 0;
   for (size_t b = 0; b < narrow.size(); ++b) {
     if (narrow[b] == 0 || user[b] == nullptr) continue;
     e_->buffers_[b].of_block = true;

@@ -3,6 +3,8 @@
 // Compilation decides, for every value, where its rows lie (Location) and which instructions run as one fused group:
 //  - gathers, pulls, slices and pushed rows are addresses, not copies, unless a product must read them;
 //  - the parts of a concatenation are written in place by their producers, a scattered value into its state's table;
+//  - where a product reads the states of all children side by side, its rows are rows of the state's table too: a child
+//    is computed right in the slot of its parent (Nest);
 //  - what readers send back to a state or a pushed value stays where it was computed, and is summed when it is read;
 //  - steps that treat every row alone run block by block, all steps of a run over one block before the next block, so
 //    that what one writes is still in the cache when the next one reads it;
@@ -78,6 +80,18 @@ struct Location {
   friend bool operator==(const Location&, const Location&) = default;
 };
 
+// A kRows buffer over the vertices of a type, whose rows are what these gather from one state, slot by slot: [rows,
+// slots
+// * width] floats that are [rows * slots, width] rows of the state's table. A vertex has its row in the slot of its
+// first parent, and is copied to those of others; one without such a parent has a row behind all slots.
+struct Nest {
+  int32_t buffer = -1;
+  int32_t table = -1;  // buffer of the state
+  int32_t type = -1;
+  int32_t slots = 0;
+  int32_t channel_class = -1;
+};
+
 enum class StepKind : uint8_t { kGroup, kCopy, kKernel, kCollect };
 
 struct Step {
@@ -92,6 +106,7 @@ struct Step {
   ElementwiseProgram group;                  // kGroup
   ElementwiseProgram group_without_dropout;  // the same outside of training; empty unless `draws`
   int32_t collection = -1;                   // kCollect
+  int32_t nest = -1;                         // kCopy: what it copies is there already but for few rows
   bool draws = false;                        // kGroup: reads the row keys of dropout
 };
 
@@ -153,6 +168,9 @@ class Executable {
   const std::vector<Buffer>& buffers() const { return buffers_; }
   const std::vector<IndexSpec>& indices() const { return indices_; }
   const std::vector<Collection>& collections() const { return collections_; }
+  const std::vector<Nest>& nests() const { return nests_; }
+  // The nest that a buffer is; null for most.
+  const Nest* nest(int32_t buffer) const;
   const std::vector<LookupGradient>& lookup_gradients() const { return lookup_gradients_; }
   // Parameters that products multiply by.
   const std::vector<int32_t>& multiplied() const { return multiplied_; }
@@ -185,6 +203,7 @@ class Executable {
   std::vector<Buffer> buffers_;
   std::vector<IndexSpec> indices_;
   std::vector<Collection> collections_;
+  std::vector<Nest> nests_;
   std::vector<LookupGradient> lookup_gradients_;
   std::vector<int32_t> multiplied_;
   std::vector<Location> locations_;

@@ -28,8 +28,13 @@ void KernelRunner::Begin(const Placement* placement, const Schedule* schedule, c
   packed_ = options.packed;
 }
 
+bool KernelRunner::IsIdle(const BoundStep& bound, const RowRange& range) const {
+  const Step& step = *bound.step;
+  return range.count(step.space.kind) == 0 || (step.nest >= 0 && placement_->nest_copies(step.nest) == 0);
+}
+
 void KernelRunner::Run(const BoundStep& bound, const RowRange& range) {
-  if (range.count(bound.step->space.kind) == 0) return;
+  if (IsIdle(bound, range)) return;
   ++counters_.launches;
   switch (bound.step->kind) {
     case StepKind::kGroup:
@@ -76,8 +81,15 @@ void KernelRunner::RunCollection(const BoundStep& bound, const RowRange& range) 
 
 void KernelRunner::RunCopy(const BoundStep& bound, const RowRange& range) {
   const int64_t rows = range.count(bound.step->space.kind);
-  cpu::CopyRows(At(bound, range, 1), At(bound, range, 0), rows, bound.step->widths[0], *threads_);
-  counters_.copied_bytes += rows * bound.step->widths[0] * static_cast<int64_t>(sizeof(float));
+  const Operand to = At(bound, range, 1), from = At(bound, range, 0);
+  const int64_t width = bound.step->widths[0];
+  int64_t copied = rows;
+  if (bound.step->nest >= 0) {
+    for (int64_t r = 0; r < rows; ++r) copied -= from.Row(r) == to.Row(r) ? 1 : 0;
+  }
+  if (copied == 0) return;
+  cpu::CopyRows(to, from, rows, width, *threads_);
+  counters_.copied_bytes += copied * width * static_cast<int64_t>(sizeof(float));
 }
 
 void KernelRunner::RunKernel(const BoundStep& bound, const RowRange& range) {

@@ -55,6 +55,8 @@ class KernelRunner {
   // Where gradients of parameters go.
   void set_gradients(Gradients* gradients) { gradients_ = gradients; }
 
+  // Whether there is nothing to do: no rows, or copies of what is in place.
+  bool IsIdle(const BoundStep& bound, const RowRange& range) const;
   void Run(const BoundStep& bound, const RowRange& range);
 
   const RunCounters& counters() const { return counters_; }

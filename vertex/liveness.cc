@@ -67,7 +67,8 @@ class LivenessFinder {
   }
 
   void Use(const Location& location) {
-    const auto buffer = static_cast<size_t>(location.buffer);
+    const Nest* nest = executable_.nest(location.buffer);
+    const auto buffer = static_cast<size_t>(nest != nullptr ? nest->table : location.buffer);
     if (!IsOwned(executable_.buffers()[buffer])) return;
     Lifetime& lifetime = result_.lifetimes[buffer];
     if (!lifetime.used()) lifetime.first = position_;

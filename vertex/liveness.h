@@ -16,7 +16,8 @@ namespace cavs {
 
 class Executable;
 
-// Positions, both included. Not used: nothing reads or writes the buffer, or it is not a run's own.
+// Positions, both included. Not used: nothing reads or writes the buffer, or it is not a run's own, or its rows are
+// those of a table (Nest).
 struct Lifetime {
   int32_t first = -1, last = -1;
   bool used() const { return first >= 0; }

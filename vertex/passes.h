@@ -11,6 +11,7 @@ struct PassOptions {
   bool lazy_batching = true;       // run what the recursion does not depend on once, after it
   bool merging = true;             // products over the same rows become one (merging.h)
   bool fusion = true;              // elementwise chains become one kernel
+  bool in_place = true;            // states are computed in the rows of the product that gathers them
   bool common_expressions = true;  // equal instructions run once
   bool dead_code = true;           // instructions without effect are dropped
   friend bool operator==(const PassOptions&, const PassOptions&) = default;

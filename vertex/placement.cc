@@ -23,6 +23,8 @@ Placement::Placement(const Executable* executable) : executable_(executable) {
   type_total_ = static_cast<int64_t>(signature.types.size());
   indices_.resize(executable->indices().size());
   collected_.resize(executable->collections().size());
+  homes_.resize(static_cast<size_t>(executable->class_count()));
+  nests_.resize(executable->nests().size());
   column_rows_.resize(executable->buffers().size());
   labels_.resize(signature.columns.size());
   targets_.resize(signature.columns.size());
@@ -48,6 +50,7 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
   CollectHeadRows(options.head);
   for (size_t i = 0; i < indices_.size(); ++i) FillIndex(executable_->indices()[i], &indices_[i]);
   for (size_t c = 0; c < collected_.size(); ++c) FillCollected(executable_->collections()[c], &collected_[c]);
+  for (size_t i = 0; i < indices_.size(); ++i) MoveToHomes(executable_->indices()[i], &indices_[i]);
   FillHeadColumns();
   for (size_t b = 0; b < column_rows_.size(); ++b) {
     if (executable_->buffers()[b].kind == BufferKind::kColumn)
@@ -84,6 +87,8 @@ void Placement::CountRows() {
       class_rows_[static_cast<size_t>(c)] += schedule_->rows(type);
     }
   }
+  table_rows_ = class_rows_;
+  for (int32_t c = 0; c < classes; ++c) NestClass(c);
   widest_task_.assign(static_cast<size_t>(type_total_), 0);
   for (const Task& task : schedule_->tasks()) {
     int64_t& widest = widest_task_[static_cast<size_t>(task.type)];
@@ -91,7 +96,56 @@ void Placement::CountRows() {
   }
 }
 
+// Nests of one type have their slots in the same rows, of different tables.
+void Placement::NestClass(int32_t channel_class) {
+  const auto c = static_cast<size_t>(channel_class);
+  std::vector<int32_t>& homes = homes_[c];
+  homes.clear();
+  int64_t next = 0;
+  const auto in_class = [&](const Nest& nest) { return nest.channel_class == channel_class; };
+  if (std::none_of(executable_->nests().begin(), executable_->nests().end(), in_class)) return;
+  homes.resize(static_cast<size_t>(class_rows(channel_class)), kNone);
+  for (size_t n = 0; n < nests_.size(); ++n) {
+    const Nest& nest = executable_->nests()[n];
+    if (!in_class(nest)) continue;
+    const auto same_type = [&](const Nest& other) { return in_class(other) && other.type == nest.type; };
+    const auto first = std::find_if(executable_->nests().begin(), executable_->nests().end(), same_type);
+    if (first != executable_->nests().begin() + static_cast<int64_t>(n)) {
+      nests_[n] = nests_[static_cast<size_t>(first - executable_->nests().begin())];
+      continue;
+    }
+    nests_[n] = {next, 0};
+    for (const int32_t child : schedule_->edge_child(nest.type)) {
+      const int64_t row = next++;
+      const int64_t begin = child == kNone ? -1 : base(channel_class, batch_->type(child));
+      int32_t* const home = begin < 0 ? nullptr : &homes[static_cast<size_t>(begin + schedule_->row_of_vertex(child))];
+      if (home != nullptr && *home == kNone) {
+        *home = static_cast<int32_t>(row);
+      } else {
+        ++nests_[n].copies;
+      }
+    }
+  }
+  for (int32_t& home : homes) {
+    if (home == kNone) home = static_cast<int32_t>(next++);
+  }
+  table_rows_[c] = next;
+  CAVS_CHECK(next <= INT32_MAX, "{} rows in the table of a state", next);
+}
+
+// Indices are made of rows of a class, which is what gradients are collected by.
+void Placement::MoveToHomes(const IndexSpec& spec, std::vector<int32_t>* index) const {
+  if (spec.channel_class < 0) return;
+  const std::vector<int32_t>& homes = this->homes(spec.channel_class);
+  if (homes.empty()) return;
+  for (int32_t& row : *index) {
+    if (row >= 0) row = homes[static_cast<size_t>(row)];
+  }
+}
+
 int64_t Placement::rows(const Buffer& buffer, int32_t lanes) const {
+  if (buffer.kind == BufferKind::kChannel)
+    return table_rows_[static_cast<size_t>(executable_->channel_class(buffer.id))];
   if (buffer.kind != BufferKind::kRows) return class_rows(executable_->channel_class(buffer.id));
   return buffer.of_block ? lanes * rows(buffer.block, buffer.space) : rows(buffer.space);
 }

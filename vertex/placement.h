@@ -1,8 +1,10 @@
 // Placement: what one minibatch means to an Executable: how many rows each space has, and every index array.
 // All in memory that is reused from one minibatch to the next. Not thread-safe.
 //
-// Rows of a channel's table: the types of its class, ascending, each in schedule order. So the rows that a task
-// scatters are contiguous, and a reader finds a vertex at base(class, type) + row_of_vertex.
+// Rows of a class: its types, ascending, each in schedule order. So the rows of a task are contiguous, and a vertex is
+// row base(class, type) + row_of_vertex. Tables of a channel have these rows in this order, unless the class has nests
+// (executable.h): then first the slots of each nest, in the order of its edges, and behind them the rows of vertices
+// that no slot holds. Gradients of channels have the rows of the class.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,11 @@ class Placement {
   // Rows of the largest block over the vertices of a type, or over the head.
   int64_t rows(const BlockSize& block, const RowSpace& space) const;
   int64_t class_rows(int32_t channel_class) const { return class_rows_[static_cast<size_t>(channel_class)]; }
+  // By row of a class: its row in the tables; empty where the numbers are the same.
+  const std::vector<int32_t>& homes(int32_t channel_class) const { return homes_[static_cast<size_t>(channel_class)]; }
+  // The first row of a nest in its table, and slots that the child's row is not in: to be copied, or zeros.
+  int64_t nest_row(int32_t nest) const { return nests_[static_cast<size_t>(nest)].first_row; }
+  int64_t nest_copies(int32_t nest) const { return nests_[static_cast<size_t>(nest)].copies; }
   // First row of a type in the tables of a class; -1 when the type is not in the class.
   int64_t base(int32_t channel_class, int32_t type) const;
   const std::vector<int32_t>& index(int32_t index) const { return indices_[static_cast<size_t>(index)]; }
@@ -64,6 +71,8 @@ class Placement {
  private:
   void CheckTypes();
   void CountRows();
+  void NestClass(int32_t channel_class);
+  void MoveToHomes(const IndexSpec& spec, std::vector<int32_t>* index) const;
   void CollectHeadRows(HeadRows which);
   bool IsLabelled(int32_t vertex) const;
   void MapColumns();
@@ -86,6 +95,12 @@ class Placement {
   int64_t type_total_ = 0;
   std::vector<int64_t> class_base_;  // [classes, types]
   std::vector<int64_t> class_rows_;
+  std::vector<int64_t> table_rows_;          // by class
+  std::vector<std::vector<int32_t>> homes_;  // by class
+  struct NestRows {
+    int64_t first_row = 0, copies = 0;
+  };
+  std::vector<NestRows> nests_;
   std::vector<int64_t> widest_task_;  // by type: vertices
   std::vector<std::vector<int32_t>> indices_;
   std::vector<std::vector<float>> column_rows_;  // by buffer

@@ -74,7 +74,7 @@ TraceScope RunRecorder::Task(std::span<const BoundStep> steps, const RowRange& r
 void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {
   for (const BoundStep& bound : steps) {
     const int64_t rows = range.count(bound.step->space.kind);
-    if (rows == 0) continue;
+    if (runner_.IsIdle(bound, range)) continue;
     const double flops_before = runner_.counters().flops;
     const int64_t start = TraceLog::Now();
     runner_.Run(bound, range);

@@ -58,6 +58,12 @@ void StepBinding::BindBuffers(float loss_scale) {
     const Buffer& buffer = executable_.buffers()[b];
     buffers_[b] = IsOwned(buffer) ? BoundBuffer{memory_.data(b), buffer.width} : BindShared(buffer);
   }
+  for (size_t n = 0; n < executable_.nests().size(); ++n) {
+    const Nest& nest = executable_.nests()[n];
+    const BoundBuffer& table = buffers_[static_cast<size_t>(nest.table)];
+    float* const first = table.base + placement_.nest_row(static_cast<int32_t>(n)) * table.ld;
+    buffers_[static_cast<size_t>(nest.buffer)] = {first, nest.slots * table.ld};
+  }
 }
 
 // Parameters and constants are only ever read through an Operand.
@@ -99,7 +105,14 @@ Operand StepBinding::Resolve(const Location& location, const RowSpace& space) co
   const bool channel = buffer.kind == BufferKind::kChannel || buffer.kind == BufferKind::kChannelGradient;
   if (channel && kind == IndexKind::kEdgeParent) {
     // Rows are numbered inside of the type; an empty type may have no place in the table.
-    operand.base += std::max<int64_t>(0, placement_.base(executable_.channel_class(buffer.id), space.type)) * bound.ld;
+    const int32_t channel_class = executable_.channel_class(buffer.id);
+    const int64_t first = std::max<int64_t>(0, placement_.base(channel_class, space.type));
+    const std::vector<int32_t>& homes = placement_.homes(channel_class);
+    if (buffer.kind == BufferKind::kChannelGradient || homes.empty()) {
+      operand.base += first * bound.ld;
+    } else {
+      operand.index = homes.data() + first;
+    }
   }
   return operand;
 }

@@ -105,6 +105,7 @@ PassOptions PassesFrom(const FlagValues& flags) {
   passes.lazy_batching = flags.Bool("lazy_batching");
   passes.merging = flags.Bool("merging");
   passes.fusion = flags.Bool("fusion");
+  passes.in_place = flags.Bool("in_place");
   passes.common_expressions = flags.Bool("cse");
   return passes;
 }

@@ -315,8 +315,8 @@ TEST_F(Command, VerifyHoldsForEveryPolicy) {
       choices.push_back({"--batching=" + batching, "--memory=" + memory});
     }
   }
-  for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--nocse",
-                                 "--loss=sum", "--memory_limit=16KiB"}) {
+  for (const std::string pass : {"--nohoisting", "--nolazy_batching", "--nomerging", "--nofusion", "--noin_place",
+                                 "--nocse", "--loss=sum", "--memory_limit=16KiB"}) {
     choices.push_back({pass});
   }
   for (const std::string sharing : {"none", "subgraphs"}) choices.push_back({"--sharing=" + sharing, "--dropout=0"});

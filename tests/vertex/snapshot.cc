@@ -1,6 +1,7 @@
 #include "tests/vertex/snapshot.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -112,19 +113,21 @@ std::string RunPolicy::ToString() const {
 }
 
 std::string ToString(const PassOptions& passes) {
-  return fmt::format("hoisting={:d} lazy_batching={:d} merging={:d} fusion={:d} cse={:d} dead_code={:d}",
-                     passes.hoisting, passes.lazy_batching, passes.merging, passes.fusion, passes.common_expressions,
-                     passes.dead_code);
+  return fmt::format("hoisting={:d} lazy_batching={:d} merging={:d} fusion={:d} in_place={:d} cse={:d} dead_code={:d}",
+                     passes.hoisting, passes.lazy_batching, passes.merging, passes.fusion, passes.in_place,
+                     passes.common_expressions, passes.dead_code);
 }
 
 std::vector<PassOptions> AllPassOptions() {
   std::vector<PassOptions> all;
+  // Half of all combinations: any five passes are tried in all ways together.
   for (unsigned bits = 0; bits < 64; ++bits) {
     const auto on = [bits](unsigned bit) { return (bits >> bit & 1U) != 0; };
     all.push_back({.hoisting = on(0),
                    .lazy_batching = on(1),
                    .merging = on(5),
                    .fusion = on(2),
+                   .in_place = std::popcount(bits) % 2 == 0,
                    .common_expressions = on(3),
                    .dead_code = on(4)});
   }

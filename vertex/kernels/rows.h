@@ -16,7 +16,7 @@
 
 namespace cavs::cpu {
 
-// dst[r] = src[r].
+// dst[r] = src[r]. Rows of dst may be rows of src: those that are their own source, and such as are read for no other.
 void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool);
 
 // dst[r] = the sum of src[e] over the edges e in [begin[r], begin[r + 1]), in order and, where they

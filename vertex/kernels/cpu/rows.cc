@@ -67,7 +67,7 @@ void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, Thread
   ForRows(pool, rows, width, [&](int64_t row) {
     float* const to = dst.Row(row);
     const float* const from = src.Row(row);
-    if (to == nullptr) return;
+    if (to == nullptr || to == from) return;
     from != nullptr ? CopyRow(to, from, width) : ZeroRow(to, width);
   });
 }
