@@ -7,7 +7,7 @@ import threading
 
 from comparison.workloads import LATENCY_EXAMPLES, LEARNING_RATE
 
-TRIAL_SECONDS = 0.4
+TRIAL_SECONDS, QUICK_TRIAL_SECONDS = 0.4, 0.15
 ANSWER_SECONDS = 300  # a worker that says nothing for so long is given up
 PEERS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peers")
 
@@ -183,6 +183,7 @@ class Peer:
         environment.versions = loaded["versions"]
         counts = [1] if mode == "latency" else sorted({1, threads})
         key = "|".join([workload.name, mode, precision, str(threads), self.system, *environment.versions.values()])
+        self.trial_seconds = QUICK_TRIAL_SECONDS if quick else TRIAL_SECONDS
         left_out = loaded.get("slow_to_start", []) if quick else []
         settings = [setting for setting in loaded["settings"] if setting not in left_out]
         try:
@@ -220,7 +221,7 @@ class Peer:
         self.setting, self.threads = setting, threads
         trial = {"setting": setting, "threads": threads}
         try:
-            return {**trial, **self.measure(TRIAL_SECONDS)}
+            return {**trial, **self.measure(self.trial_seconds)}
         except Unavailable as reason:
             self.restart()
             return {**trial, "failure": str(reason)}
