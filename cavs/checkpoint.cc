@@ -36,13 +36,14 @@ constexpr std::array<Field<EpochReport, int64_t>, 9> kCounts = {{{"epoch", &Epoc
                                                                  {"tasks", &EpochReport::tasks},
                                                                  {"launches", &EpochReport::launches},
                                                                  {"peak_bytes", &EpochReport::peak_bytes}}};
-constexpr std::array<Field<EpochReport, double>, 7> kNumbers = {{{"train_loss", &EpochReport::train_loss},
+constexpr std::array<Field<EpochReport, double>, 8> kNumbers = {{{"train_loss", &EpochReport::train_loss},
                                                                  {"dev_loss", &EpochReport::dev_loss},
                                                                  {"dev_metric", &EpochReport::dev_metric},
                                                                  {"dev_accuracy", &EpochReport::dev_accuracy},
                                                                  {"vertex_accuracy", &EpochReport::vertex_accuracy},
                                                                  {"seconds", &EpochReport::seconds},
-                                                                 {"schedule_s", &EpochReport::schedule_s}}};
+                                                                 {"schedule_s", &EpochReport::schedule_s},
+                                                                 {"wait_s", &EpochReport::wait_s}}};
 
 // Calls visit(name, number) for every number of a state; `State` is TrainingState or const TrainingState.
 template <typename State, typename Visit>

@@ -27,7 +27,8 @@ struct EpochReport {
   int64_t steps = 0;                                                  // minibatches, skipped ones included
   int64_t skipped = 0;                                                // minibatches whose numbers were not finite
   double seconds = 0;                                                 // of training alone
-  double schedule_s = 0;                                              // of these, for packing and scheduling
+  double schedule_s = 0;                                              // packing and scheduling, on whatever thread
+  double wait_s = 0;  // what of `seconds` went into that, or into waiting for it
   int64_t tasks = 0, launches = 0;
   int64_t peak_bytes = 0;  // most memory that a minibatch's tensors took, so far
 

@@ -9,6 +9,7 @@
 
 #include "cavs/base/error.h"
 #include "cavs/base/stop_watch.h"
+#include "cavs/minibatches.h"
 #include "cavs/models/model_sizes.h"
 #include "cavs/similarity.h"
 
@@ -56,7 +57,8 @@ Evaluator::Evaluator(const Model& model, const SessionOptions& options)
     : model_(&model),
       label_(model.columns()->Find(kLabelColumn)),
       target_(model.columns()->Find(kTargetColumn)),
-      session_(model, options) {
+      session_(model, options),
+      prefetcher_(session_, /*training=*/false) {
   const std::vector<NamedValue>& outputs = model.simplified().outputs;
   const auto logits = std::find_if(outputs.begin(), outputs.end(),
                                    [](const NamedValue& output) { return output.name == kLogitsOutput; });
@@ -69,10 +71,14 @@ Evaluator::Evaluator(const Model& model, const SessionOptions& options)
   classes_ = model.simplified().value(logits->value).shape.width();
 }
 
-void Evaluator::Pack(const Dataset& data, int64_t begin, int64_t batch_size) {
-  examples_.clear();
-  for (int64_t i = begin; i < std::min(begin + batch_size, data.size()); ++i) {
-    examples_.push_back({&data.graphs[static_cast<size_t>(i)], i});
+void Evaluator::RunAll(const Dataset& data, int64_t batch_size, HeadRows head, const Session::PartVisitor& visit,
+                       const std::function<void()>& done) {
+  RequireBatchSize(batch_size);
+  const Minibatches minibatches(data.graphs, batch_size);
+  Prefetcher::Pass pass(&prefetcher_, minibatches.size(), minibatches);
+  while (const PlannedBatch* minibatch = pass.Next()) {
+    session_.Forward(*minibatch, head, visit);
+    done();
   }
 }
 
@@ -96,17 +102,16 @@ double Evaluator::ScoreOf(int32_t vertex) const {
 }
 
 Evaluation Evaluator::Evaluate(const Dataset& data, int64_t batch_size, const Progress& progress) {
-  RequireBatchSize(batch_size);
   const StopWatch watch;
   Evaluation result;
   double loss = 0;
   scores_.clear();
   true_scores_.clear();
-  for (int64_t begin = 0; begin < data.size(); begin += batch_size) {
-    Pack(data, begin, batch_size);
-    session_.Forward(examples_, HeadRows::kLabelled, [&] { Count(data, &result, &loss); });
-    if (progress) progress(result.examples);
-  }
+  RunAll(
+      data, batch_size, HeadRows::kLabelled, [&] { Count(data, &result, &loss); },
+      [&] {
+        if (progress) progress(result.examples);
+      });
   if (result.predictions > 0) result.loss = loss / static_cast<double>(result.predictions);
   result.root_accuracy = Ratio(result.root_correct, result.root_predictions);
   if (data.task == LearningTask::kTreeClasses) result.vertex_accuracy = Ratio(result.correct, result.predictions);
@@ -186,12 +191,9 @@ VertexPrediction Evaluator::PredictRow(const Dataset& data, int32_t vertex, int6
 
 void Evaluator::Predict(const Dataset& data, int64_t batch_size, bool all_vertices,
                         const std::function<void(const Prediction&)>& take) {
-  RequireBatchSize(batch_size);
-  for (int64_t begin = 0; begin < data.size(); begin += batch_size) {
-    Pack(data, begin, batch_size);
-    session_.Forward(examples_, all_vertices ? HeadRows::kAll : HeadRows::kRoots,
-                     [&] { TakePredictions(data, all_vertices, take); });
-  }
+  RunAll(
+      data, batch_size, all_vertices ? HeadRows::kAll : HeadRows::kRoots,
+      [&] { TakePredictions(data, all_vertices, take); }, [] {});
 }
 
 void Evaluator::TakePredictions(const Dataset& data, bool all_vertices,

@@ -15,6 +15,7 @@
 
 #include "cavs/dataset.h"
 #include "cavs/learning_task.h"
+#include "cavs/prefetcher.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -99,7 +100,9 @@ class Evaluator {
   // The class that the data give a batch vertex, or kNone; the score, or NaN.
   int32_t LabelOf(int32_t vertex) const;
   double ScoreOf(int32_t vertex) const;
-  void Pack(const Dataset& data, int64_t begin, int64_t batch_size);
+  // Runs all of `data` in order; calls visit() behind each part of a minibatch, and done() behind each minibatch.
+  void RunAll(const Dataset& data, int64_t batch_size, HeadRows head, const Session::PartVisitor& visit,
+              const std::function<void()>& done);
   void Count(const Dataset& data, Evaluation* result, double* loss);
   void CountClasses(const Dataset& data, Evaluation* result);
   void CollectScores();
@@ -113,7 +116,7 @@ class Evaluator {
   int label_ = kNone;  // number of the column
   int target_ = kNone;
   Session session_;
-  std::vector<Example> examples_;             // of the batch
+  Prefetcher prefetcher_;
   std::span<const float> output_;             // [head rows, classes]
   std::vector<double> scores_, true_scores_;  // of pairs, in the order of the data
 };

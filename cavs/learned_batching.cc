@@ -112,6 +112,7 @@ std::vector<GraphBatch> DrawMinibatches(std::span<const InputGraph> graphs, cons
   const std::shared_ptr<const Executable> executable = model.executable(sample.training);
   const bool shares = sample.sharing != SharingPolicy::kOff && !(sample.training && executable->draws());
   Sharer sharer(sample.sharing, executable->inputs());
+  std::vector<int32_t> merged;
 
   std::vector<GraphBatch> batches;
   size_t next = 0;
@@ -126,7 +127,7 @@ std::vector<GraphBatch> DrawMinibatches(std::span<const InputGraph> graphs, cons
     vertices += batch.vertex_count();
     if (shares) {
       GraphBatch shared;
-      sharer.Merge(batch, &shared);
+      sharer.Merge(batch, &shared, &merged);
       batch = std::move(shared);
     }
     batches.push_back(std::move(batch));

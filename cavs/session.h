@@ -13,55 +13,18 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "backprop/optimizer.h"
 #include "cavs/base/thread_pool.h"
 #include "cavs/base/trace_log.h"
 #include "cavs/model.h"
-#include "graph/scheduler.h"
-#include "graph/sharing.h"
+#include "cavs/planner.h"
+#include "cavs/session_options.h"
 #include "memory/pool.h"
 #include "vertex/executor.h"
 
 namespace cavs {
-
-enum class LossReduction : uint8_t {
-  kMean,  // gradients are of the summed loss divided by the graphs of the step
-  kSum,
-};
-
-// How the cores are used. In shards (GraphBatch::Shard), each recurring on a thread of its own; what does not recur is
-// shared out inside of large kernels in any case.
-enum class ParallelPolicy : uint8_t {
-  kAuto,   // in shards of at least two graphs, where the minibatch is large enough; else as kTask
-  kTask,   // inside of large kernels alone
-  kShard,  // in as many shards as threads, or as graphs where these are fewer
-};
-// "auto", "task", "shard".
-std::string_view ParallelPolicyName(ParallelPolicy policy);
-// Throws std::invalid_argument that lists the names.
-ParallelPolicy ParseParallelPolicy(std::string_view name);
-
-struct SessionOptions {
-  // kFsm plans by the policy that the Model keeps when the Session is made (cavs/learned_batching.h).
-  BatchingPolicy batching = BatchingPolicy::kFrontier;
-  PoolPolicy memory = PoolPolicy::kArena;
-  int64_t memory_limit = 0;  // of what a minibatch computes, bytes; 0 for none
-  // Equal work of a minibatch is done once. Has no effect on minibatches that draw dropout.
-  SharingPolicy sharing = SharingPolicy::kInputs;
-  int threads = 1;
-  ParallelPolicy parallel = ParallelPolicy::kAuto;
-  LossReduction loss = LossReduction::kMean;
-  uint64_t seed = 1;  // of dropout
-};
-
-// A graph and its number in the data set, which errors name and dropout draws from.
-struct Example {
-  const InputGraph* graph = nullptr;
-  int64_t number = 0;
-};
 
 // What one minibatch was and cost, summed over the parts that it ran in. Seconds.
 struct BatchReport {
@@ -69,7 +32,8 @@ struct BatchReport {
   int64_t graphs = 0, vertices = 0, predictions = 0, tasks = 0;
   int64_t distinct_vertices = 0;  // that F ran over, after sharing
   int64_t parts = 0;              // micro-batches: 1 unless the minibatch exceeded the memory limit
-  double schedule_seconds = 0;    // packing graphs and planning
+  double schedule_seconds = 0;    // packing graphs and planning, on whatever thread
+  double wait_seconds = 0;        // what the Session's thread spent on it, or on waiting for it
   double prepare_seconds = 0;     // packing the parameters that products read
   RunTimes times;
   RunCounters counters;
@@ -95,12 +59,18 @@ class Session {
   // The same in as many parts as the memory limit makes necessary, with equal results. Which parts depends on the
   // examples and the options alone. Throws OutOfMemory only where a single graph does not fit.
   const BatchReport& Forward(std::span<const Example> examples, HeadRows head, const PartVisitor& visit);
+  // The same for a minibatch that a Planner of this Session has planned, not for training. Here and below it must live
+  // until the next minibatch, as results refer to it.
+  const BatchReport& Forward(const PlannedBatch& minibatch, HeadRows head, const PartVisitor& visit);
 
   // Runs F and dF, in parts like the Forward above, and adds into the gradients of the coming step. A step over several
   // calls says in `graphs_in_step` how many graphs it has in all (0: those of this call), so that one batch of 8 equals
   // two of 4. `visit` may be empty; afterwards executor() holds the last part. When it throws, gradients may hold those
   // of earlier parts: DropGradients before going on.
   const BatchReport& Accumulate(std::span<const Example> examples, int64_t graphs_in_step = 0,
+                                const PartVisitor& visit = {});
+  // The same for a minibatch that a Planner of this Session has planned for training.
+  const BatchReport& Accumulate(const PlannedBatch& minibatch, int64_t graphs_in_step = 0,
                                 const PartVisitor& visit = {});
   // Updates the parameters from the accumulated gradients and forgets these. Leaves the parameters as they are when the
   // gradient is not finite.
@@ -112,9 +82,13 @@ class Session {
   void DropGradients();
   // Accumulate and Step; returns the loss as `SessionOptions::loss` defines it. Does not step on a non-finite loss.
   double Train(std::span<const Example> examples, Optimizer& optimizer);
+  double Train(const PlannedBatch& minibatch, Optimizer& optimizer);
   // The same for graphs that are numbered by position.
   double Train(std::span<const InputGraph> graphs, Optimizer& optimizer);
 
+  // A Planner for this Session: minibatches that it plans are those that the Session would plan now, bit for bit. It
+  // may outlive the Session, and be used on another thread.
+  Planner MakePlanner() const;
   // Plans the minibatches to come by the policy that the Model keeps now. Has no effect unless batching is kFsm.
   // Throws std::invalid_argument when the policy does not fit the Model.
   void RenewBatching();
@@ -130,46 +104,42 @@ class Session {
   void Trace(TraceLog* log);
 
   Executor& executor() { return *executor_; }
-  const GraphBatch& batch() const { return batch_; }
+  const GraphBatch& batch() const { return planned_->batch(); }
   // Of the vertices that F ran over: those of scheduled().
-  const Schedule& schedule() const { return schedule_; }
-  const GraphBatch& scheduled() const { return merged_.empty() ? batch_ : shared_batch_; }
+  const Schedule& schedule() const { return planned_->schedule(); }
+  const GraphBatch& scheduled() const { return planned_->scheduled(); }
   const Gradients& gradients() const { return *gradients_; }
   const MemoryStatistics& memory() const { return pool_->statistics(); }
   ThreadPool& threads() { return threads_; }
   const SessionOptions& options() const { return options_; }
 
  private:
+  // Plans examples that came unplanned.
+  const PlannedBatch& Plan(std::span<const Example> examples, bool training);
+  void Plan(std::span<const Example> examples, bool training, PlannedBatch* planned);
   // Ends the last minibatch.
-  void Begin(std::span<const Example> examples, bool training, HeadRows head);
-  // Packs, shares and schedules a part of the minibatch.
-  void Plan(std::span<const Example> part);
-  int32_t Shards() const;
-  // Calls run() for the minibatch, planned; where that throws OutOfMemory, for smaller and smaller parts of it. Calls
-  // done() behind each.
+  void Begin(const PlannedBatch& minibatch, HeadRows head);
+  // Makes planned_ this part of the minibatch, and ready to run.
+  void BeginPart(std::span<const Example> part);
+  // Calls run() for the minibatch; where that throws OutOfMemory, for smaller and smaller parts of it. Calls done()
+  // behind each.
   template <typename Run, typename Done>
   void InParts(const Run& run, const Done& done);
   void Cut(std::span<const Example> part, const OutOfMemory& refusal);
   void RunForward();
   void Report();
-  // Null where vertices of the part are not shared; valid until the next call.
-  const SharedVertices* shared();
 
   const Model* model_;
   Model* trained_ = nullptr;  // the same, when training
   SessionOptions options_;
   ThreadPool threads_;
   std::unique_ptr<Pool> pool_;
-  std::unique_ptr<Scheduler> scheduler_;
+  Planner planner_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Gradients> gradients_;
-  GraphBatch batch_;
-  Sharer sharer_;
-  GraphBatch shared_batch_;          // of distinct vertices
-  std::span<const int32_t> merged_;  // by vertex of batch_; empty when nothing is shared
-  Schedule schedule_;
-  SharedVertices shared_;
-  std::vector<Example> examples_;                // of the minibatch
+  PlannedBatch whole_, part_;                    // what this Session planned itself
+  const PlannedBatch* minibatch_ = &whole_;      // the last one
+  const PlannedBatch* planned_ = &whole_;        // what of it the executor holds
   std::vector<std::span<const Example>> parts_;  // to run, the last one first
   RunOptions run_;
   BatchReport report_;

@@ -11,6 +11,7 @@
 #include "cavs/base/random.h"
 #include "cavs/base/stop_watch.h"
 #include "cavs/file_output.h"
+#include "cavs/minibatches.h"
 #include "cavs/models/model_sizes.h"
 #include "cavs/xxh64.h"
 
@@ -117,9 +118,10 @@ TrainingResult Trainer::Run(const Dataset& train, const Dataset* dev, const Trai
   if (options_.resume) Resume(train, callbacks);
   PrepareBatching(train, callbacks);
   if (dev != nullptr) evaluator_ = std::make_unique<Evaluator>(*model_, options_.session);
+  Prefetcher prefetcher(session_, /*training=*/true);
   bool interrupted = false;
   while (!interrupted && state_.current.epoch <= options_.epochs) {
-    interrupted = RunEpoch(train, callbacks);
+    interrupted = RunEpoch(train, prefetcher, callbacks);
     if (!interrupted) EndEpoch(dev, callbacks);
     SaveLast();
   }
@@ -156,10 +158,13 @@ void Trainer::RequireSomeStep() const {
                                    report.epoch, report.steps));
 }
 
-bool Trainer::RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks) {
+bool Trainer::RunEpoch(const Dataset& train, Prefetcher& prefetcher, const TrainerCallbacks& callbacks) {
   const std::vector<int32_t> order = OrderOf(state_.current.epoch, train.size(), options_);
+  const Minibatches minibatches(train.graphs, options_.batch_size,
+                                std::span(order).subspan(static_cast<size_t>(state_.position)));
+  Prefetcher::Pass pass(&prefetcher, minibatches.size(), minibatches);
   while (state_.position < train.size()) {
-    RunStep(train, order, callbacks);
+    RunStep(train, pass, callbacks);
     if (callbacks.on_step) {
       const double loss = state_.loss_sum / static_cast<double>(std::max<int64_t>(1, state_.current.predictions));
       callbacks.on_step({state_.current.epoch, state_.step, state_.position, train.size(), loss});
@@ -171,19 +176,14 @@ bool Trainer::RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks) 
   return false;
 }
 
-void Trainer::RunStep(const Dataset& train, std::span<const int32_t> order, const TrainerCallbacks& callbacks) {
+void Trainer::RunStep(const Dataset& train, Prefetcher::Pass& pass, const TrainerCallbacks& callbacks) {
   const StopWatch watch;
-  examples_.clear();
-  const int64_t end = std::min(state_.position + options_.batch_size, train.size());
-  for (int64_t i = state_.position; i < end; ++i) {
-    const int32_t example = order[static_cast<size_t>(i)];
-    examples_.push_back({&train.graphs[static_cast<size_t>(example)], example});
-  }
-  const BatchReport& report = session_.Accumulate(examples_);
+  const PlannedBatch& minibatch = *pass.Next();
+  const BatchReport& report = session_.Accumulate(minibatch);
   const bool finite = std::isfinite(report.loss) && session_.Step(optimizer_).applied;
-  if (!finite) HandleNonFinite(train, report.loss, callbacks);
+  if (!finite) HandleNonFinite(train, minibatch.examples(), report.loss, callbacks);
   EpochReport& current = state_.current;
-  state_.position = end;
+  state_.position += std::ssize(minibatch.examples());
   session_.set_step(++state_.step);
   ++current.steps;
   current.seconds += watch.Seconds();
@@ -196,10 +196,12 @@ void Trainer::RunStep(const Dataset& train, std::span<const int32_t> order, cons
   current.tasks += report.tasks;
   current.launches += report.counters.launches;
   current.schedule_s += report.schedule_seconds;
+  current.wait_s += report.wait_seconds;
 }
 
-void Trainer::HandleNonFinite(const Dataset& train, double loss, const TrainerCallbacks& callbacks) {
-  const std::string message = std::isfinite(loss) ? DescribeBadGradient(train) : DescribeBadLoss(train, loss);
+void Trainer::HandleNonFinite(const Dataset& train, std::span<const Example> examples, double loss,
+                              const TrainerCallbacks& callbacks) {
+  const std::string message = std::isfinite(loss) ? DescribeBadGradient(train, examples) : DescribeBadLoss(train, loss);
   session_.DropGradients();
   if (options_.on_nan == OnNan::kStop) throw NonFiniteError(message);
   ++state_.current.skipped;
@@ -215,15 +217,15 @@ std::string Trainer::DescribeBadLoss(const Dataset& train, double loss) {
                      place.vertex, train.Describe(place.example));
 }
 
-std::string Trainer::DescribeBadGradient(const Dataset& train) {
+std::string Trainer::DescribeBadGradient(const Dataset& train, std::span<const Example> examples) {
   const std::string what =
       fmt::format("[train] the loss of step {} is finite, but its gradient is not", state_.step + 1);
   // The gradient is a sum over the minibatch: example by example it shows where the number comes from. Dropout draws
   // from the step, which Step has counted already.
   session_.set_step(state_.step);
-  for (const Example& example : examples_) {
+  for (const Example& example : examples) {
     session_.DropGradients();
-    session_.Accumulate(std::span(&example, 1), std::ssize(examples_));
+    session_.Accumulate(std::span(&example, 1), std::ssize(examples));
     const std::string parameter = FirstBadGradient(session_.gradients());
     if (parameter.empty()) continue;
     return fmt::format("{}: that of parameter \"{}\" overflows or has no value at {}", what, parameter,

@@ -19,6 +19,7 @@
 #include "cavs/dataset.h"
 #include "cavs/evaluate.h"
 #include "cavs/learned_batching.h"
+#include "cavs/prefetcher.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -98,13 +99,14 @@ class Trainer {
   // Sees to a batching policy where one is asked for.
   void PrepareBatching(const Dataset& train, const TrainerCallbacks& callbacks);
   // Trains to the end of the epoch; true when it was asked to stop before.
-  bool RunEpoch(const Dataset& train, const TrainerCallbacks& callbacks);
+  bool RunEpoch(const Dataset& train, Prefetcher& prefetcher, const TrainerCallbacks& callbacks);
   // Throws NonFiniteError when every minibatch of an epoch has been skipped.
   void RequireSomeStep() const;
-  void RunStep(const Dataset& train, std::span<const int32_t> order, const TrainerCallbacks& callbacks);
-  void HandleNonFinite(const Dataset& train, double loss, const TrainerCallbacks& callbacks);
+  void RunStep(const Dataset& train, Prefetcher::Pass& pass, const TrainerCallbacks& callbacks);
+  void HandleNonFinite(const Dataset& train, std::span<const Example> examples, double loss,
+                       const TrainerCallbacks& callbacks);
   std::string DescribeBadLoss(const Dataset& train, double loss);
-  std::string DescribeBadGradient(const Dataset& train);
+  std::string DescribeBadGradient(const Dataset& train, std::span<const Example> examples);
   // Whether this epoch is better than the best so far; `dev` may be null.
   bool IsBest(const EpochReport& report, const Dataset* dev) const;
   void EndEpoch(const Dataset* dev, const TrainerCallbacks& callbacks);
@@ -118,7 +120,6 @@ class Trainer {
   TrainingState state_;
   Agreement agreement_;  // empty before Run
   int64_t skipped_ = 0;
-  std::vector<Example> examples_;  // of the minibatch
 };
 
 }  // namespace cavs

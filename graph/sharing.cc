@@ -35,7 +35,7 @@ Sharer::Sharer(SharingPolicy policy, std::vector<TypeInputs> types) : policy_(po
   for (const TypeInputs& type : types_) first_column_.push_back(first_column_.back() + type.id_columns.size());
 }
 
-std::span<const int32_t> Sharer::Merge(const GraphBatch& batch, GraphBatch* shared) {
+void Sharer::Merge(const GraphBatch& batch, GraphBatch* shared, std::vector<int32_t>* merged) {
   MapColumns(batch);
   const size_t vertices = static_cast<size_t>(batch.vertex_count());
   merged_.assign(vertices, kNone);
@@ -57,7 +57,7 @@ std::span<const int32_t> Sharer::Merge(const GraphBatch& batch, GraphBatch* shar
     }
   }
   shared->Merge(batch, origin_, merged_);
-  return merged_;
+  merged->swap(merged_);
 }
 
 bool Sharer::Shares(const GraphBatch& batch, int32_t v) const {

@@ -45,9 +45,9 @@ class Sharer {
   // `types` by vertex type.
   Sharer(SharingPolicy policy, std::vector<TypeInputs> types);
 
-  // Overwrites `shared` with the distinct vertices of `batch`. Returns the number in `shared` of each vertex of
-  // `batch`; valid until the next call.
-  std::span<const int32_t> Merge(const GraphBatch& batch, GraphBatch* shared);
+  // Overwrites `shared` with the distinct vertices of `batch`, and `merged` [vertices of `batch`] with the number in
+  // `shared` of each.
+  void Merge(const GraphBatch& batch, GraphBatch* shared, std::vector<int32_t>* merged);
 
  private:
   bool Shares(const GraphBatch& batch, int32_t v) const;

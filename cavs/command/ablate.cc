@@ -121,10 +121,11 @@ class Ablation {
     // The base decides how many minibatches a pass has.
     const bool is_base = minibatches_ == 0;
     const int64_t most = is_base ? runner.minibatches() : minibatches_;
-    for (int64_t i = 0; i < most && !(is_base && result.pass.seconds >= seconds() / 2); ++i) {
+    runner.RunPass(most, &result.pass, [&](const BatchReport& report) {
       EndIfInterrupted(call_.interrupt);
-      result.losses.push_back(runner.Run(i, &result.pass).loss);
-    }
+      result.losses.push_back(report.loss);
+      return !is_base || result.pass.seconds < seconds() / 2;
+    });
     if (is_base) minibatches_ = std::ssize(result.losses);
     result.loss_difference = LossDifference(lanes_.front().result.losses, result.losses);
     result.peak_bytes = lane->session->memory().peak;
@@ -148,10 +149,10 @@ class Ablation {
     StepRunner runner = Restart(lane);
     RunTotals totals;
     do {
-      for (int64_t minibatch = 0; minibatch < minibatches_; ++minibatch) {
+      runner.RunPass(minibatches_, &totals, [&](const BatchReport&) {
         EndIfInterrupted(call_.interrupt);
-        runner.Run(minibatch, &totals);
-      }
+        return true;
+      });
     } while (totals.seconds < seconds());
     lane->result.step_seconds.push_back(totals.PerStep(totals.seconds));
   }

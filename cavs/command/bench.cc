@@ -36,9 +36,11 @@ double GemmRate(int64_t hidden, ThreadPool& threads, Precision precision, double
                   cpu::MeasureGemmRate(256, 2 * hidden, 5 * hidden, threads, seconds, precision));
 }
 
-// Seconds of a step by part. Data are read once: the part of one step is its share of a pass over the data.
+// Seconds of a step by part, and of what is done for it at another time: data are read once, so that the part of one
+// step is its share of a pass over the data, and minibatches are planned ahead while others run.
 nlohmann::ordered_json Split(const RunTotals& totals, double read_seconds_of_step) {
   return {{"read", read_seconds_of_step},
+          {"ahead", totals.PerStep(totals.ahead)},
           {"schedule", totals.PerStep(totals.schedule)},
           {"hoisted", totals.PerStep(totals.hoisted)},
           {"recurrent", totals.PerStep(totals.recurrent)},
@@ -66,7 +68,9 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
   for (const auto& [part, value] : fields.at("split").items()) {
     const double seconds = value.get<double>();
     out.Line("  {:<10} {:>9.3f} ms {:>6.2f} %{}", part, seconds * 1e3, 100 * seconds / step,
-             part == "read" ? "  (once a run, not in the step)" : "");
+             part == "read"    ? "  (once a run, not in the step)"
+             : part == "ahead" ? "  (scheduling beside the step before, not in the step)"
+                               : "");
   }
 }
 
@@ -100,11 +104,12 @@ class Bench {
     const int64_t limit = wanted > 0 ? std::min(wanted, minibatches()) : minibatches();
     progress_.Begin("warming up", limit, "minibatches");
     const StopWatch watch;
-    for (RunTotals ignored; warm_ < limit && (wanted > 0 || warm_ == 0 || watch.Seconds() < kWarmUpSeconds);) {
+    RunTotals ignored;
+    runner_.RunPass(limit, &ignored, [&](const BatchReport&) {
       EndIfInterrupted(call_.interrupt);
-      runner_.Run(warm_++, &ignored);
-      progress_.Update(warm_);
-    }
+      progress_.Update(++warm_);
+      return wanted > 0 || watch.Seconds() < kWarmUpSeconds;
+    });
     progress_.End();
     return warm_;
   }
@@ -114,11 +119,11 @@ class Bench {
     progress_.Begin(std::move(title), 0, "minibatches");
     RunTotals totals;
     while (totals.seconds < call_.flags.Double("seconds")) {
-      for (int64_t minibatch = 0; minibatch < warm_; ++minibatch) {
+      runner_.RunPass(warm_, &totals, [&](const BatchReport&) {
         EndIfInterrupted(call_.interrupt);
-        runner_.Run(minibatch, &totals);
         progress_.Update(totals.steps);
-      }
+        return true;
+      });
     }
     progress_.End();
     return totals;
@@ -136,13 +141,10 @@ class Bench {
 
   void Trace(const std::string& path) {
     TraceLog log(kTracedSpans);
-    session_.Trace(&log);
     RunTotals ignored;
-    for (int64_t minibatch = 0; minibatch < std::min(kTracedSteps, warm_); ++minibatch) {
-      TraceScope scope(&log, TraceLevel::kMinibatch, log.Intern(fmt::format("minibatch {}", minibatch + 1)));
-      scope.set_rows(runner_.Run(minibatch, &ignored).vertices);
-    }
-    session_.Trace(nullptr);
+    runner_.Trace(&log);
+    runner_.RunPass(std::min(kTracedSteps, warm_), &ignored, [](const BatchReport&) { return true; });
+    runner_.Trace(nullptr);
     WriteFile(path, ToChromeTrace(log));
     call_.out.Line("trace of {} steps in {}: {} events{}", ignored.steps, path, log.spans().size(),
                    log.dropped() > 0 ? fmt::format(", {} more were dropped", log.dropped()) : "");

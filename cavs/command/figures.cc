@@ -49,6 +49,7 @@ nlohmann::ordered_json EpochFields(const EpochReport& report, LearningTask task,
                  {"launches", report.launches},
                  {"mean_width", report.mean_width()},
                  {"schedule_s", report.schedule_s},
+                 {"wait_s", report.wait_s},
                  {"peak_bytes", report.peak_bytes}});
   return fields;
 }

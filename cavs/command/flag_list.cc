@@ -242,6 +242,17 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
              "part of the minibatch (shard); auto takes shards where there are graphs enough.",
      .choices = "auto|task|shard",
      .policy = true},
+    {.name = "prefetch",
+     .type = FlagType::kChoice,
+     .used_by = kStep | kEval | kPredict,
+     .group = kExecutionGroup,
+     .initial = "auto",
+     .value = "POLICY",
+     .help =
+         "Pack and schedule the next minibatches on one more thread while one runs; no result depends on it. 'auto' "
+         "does where there are two cores and that takes a twentieth of the time or more.",
+     .choices = "auto|on|off",
+     .policy = true},
     {.name = "device",
      .type = FlagType::kChoice,
      .used_by = kRun,

@@ -125,6 +125,7 @@ SessionOptions SessionFrom(const FlagValues& flags) {
   options.memory_limit = flags.Int("memory_limit");
   options.threads = ThreadsFrom(flags);
   options.parallel = ParseParallelPolicy(flags.Text("parallel"));
+  options.prefetch = ParsePrefetchPolicy(flags.Text("prefetch"));
   options.loss = flags.Text("loss") == "sum" ? LossReduction::kSum : LossReduction::kMean;
   options.seed = static_cast<uint64_t>(flags.Int("seed"));
   return options;

@@ -22,7 +22,8 @@ void RunTotals::Add(const BatchReport& report, double step_seconds, double optim
   copied_bytes += report.counters.copied_bytes;
   flops += report.counters.flops;
   seconds += step_seconds;
-  schedule += report.schedule_seconds;
+  schedule += report.wait_seconds;
+  ahead += std::max(0.0, report.schedule_seconds - report.wait_seconds);
   hoisted += report.times.hoisted;
   recurrent += report.times.recurrent;
   deferred += report.times.deferred;
@@ -33,29 +34,42 @@ void RunTotals::Add(const BatchReport& report, double step_seconds, double optim
 StepRunner::StepRunner(std::string where, const Dataset& data, int64_t batch_size, Session* session,
                        const OptimizerOptions& options, std::optional<HeadRows> inference)
     : where_(std::move(where)),
-      data_(data),
-      batch_size_(batch_size),
+      minibatches_(data.graphs, batch_size),
       session_(*session),
       optimizer_(session->MakeOptimizer(options)),
-      inference_(inference) {}
+      inference_(inference),
+      prefetcher_(*session, /*training=*/!inference) {}
 
-const BatchReport& StepRunner::Run(int64_t minibatch, RunTotals* totals) {
-  const StopWatch step;
-  examples_.clear();
-  const int64_t begin = minibatch * batch_size_;
-  for (int64_t i = begin; i < std::min(begin + batch_size_, data_.size()); ++i) {
-    examples_.push_back({&data_.graphs[static_cast<size_t>(i)], i});
+void StepRunner::RunPass(int64_t count, RunTotals* totals, const StepVisitor& visit) {
+  Prefetcher::Pass pass(&prefetcher_, count, minibatches_);
+  for (int64_t minibatch = 1; minibatch <= count; ++minibatch) {
+    const std::string name = trace_ != nullptr ? fmt::format("minibatch {}", minibatch) : "";
+    TraceScope scope(trace_, TraceLevel::kMinibatch, trace_ != nullptr ? trace_->Intern(name) : "");
+    const StopWatch step;
+    const PlannedBatch& planned = Next(pass);
+    const BatchReport& report =
+        inference_ ? session_.Forward(planned, *inference_, [] {}) : session_.Accumulate(planned);
+    const StopWatch updating;
+    const bool applied = inference_ || session_.Step(optimizer_).applied;
+    // Products read packed copies of the parameters, which a step makes stale: renewing them is its cost.
+    totals->Add(report, step.Seconds(), updating.Seconds() + report.prepare_seconds);
+    scope.set_rows(report.vertices);
+    if (!applied || !std::isfinite(report.loss)) {
+      throw std::runtime_error(fmt::format(
+          "[{}] expected finite numbers, got others in minibatch {}; a smaller --lr helps", where_, minibatch));
+    }
+    if (!visit(report)) return;
   }
-  const BatchReport& report =
-      inference_ ? session_.Forward(examples_, *inference_, [] {}) : session_.Accumulate(examples_);
-  const StopWatch updating;
-  const bool applied = inference_ || session_.Step(optimizer_).applied;
-  const double seconds = updating.Seconds();
-  // Products read packed copies of the parameters, which a step makes stale: renewing them is its cost.
-  totals->Add(report, step.Seconds(), seconds + report.prepare_seconds);
-  if (applied && std::isfinite(report.loss)) return report;
-  throw std::runtime_error(fmt::format("[{}] expected finite numbers, got others in minibatch {}; a smaller --lr helps",
-                                       where_, minibatch + 1));
+}
+
+const PlannedBatch& StepRunner::Next(Prefetcher::Pass& pass) {
+  const TraceScope scope(trace_, TraceLevel::kPart, "plan, or wait for it");
+  return *pass.Next();
+}
+
+void StepRunner::Trace(TraceLog* log) {
+  trace_ = log;
+  session_.Trace(log);
 }
 
 }  // namespace cavs

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "backprop/optimizer.h"
+#include "cavs/base/trace_log.h"
 #include "cavs/dataset.h"
+#include "cavs/minibatches.h"
+#include "cavs/prefetcher.h"
 #include "cavs/session.h"
 
 namespace cavs {
@@ -20,6 +23,7 @@ struct RunTotals {
   double flops = 0;
   double seconds = 0;
   double schedule = 0, hoisted = 0, recurrent = 0, deferred = 0, backward = 0, optimizer = 0;
+  double ahead = 0;  // of packing and planning beside other steps; not part of `seconds`
 
   // Of no part that is measured.
   double other() const { return seconds - schedule - hoisted - recurrent - deferred - backward - optimizer; }
@@ -38,19 +42,29 @@ class StepRunner {
   StepRunner(std::string where, const Dataset& data, int64_t batch_size, Session* session,
              const OptimizerOptions& options, std::optional<HeadRows> inference = std::nullopt);
 
-  int64_t minibatches() const { return (data_.size() + batch_size_ - 1) / batch_size_; }
+  int64_t minibatches() const { return minibatches_.size(); }
 
-  // One step; adds its cost to `totals`. Throws std::runtime_error when a loss or gradient is not finite.
-  const BatchReport& Run(int64_t minibatch, RunTotals* totals);
+  // Called behind each step; false ends the pass.
+  using StepVisitor = std::function<bool(const BatchReport& report)>;
+
+  // One step over each of the first `count` minibatches, in order; adds their cost to `totals`. Throws
+  // std::runtime_error when a loss or gradient is not finite.
+  void RunPass(int64_t count, RunTotals* totals, const StepVisitor& visit);
+
+  // Draws every step from now on into `log`, which must outlive the tracing; null stops.
+  void Trace(TraceLog* log);
 
  private:
+  // Of the pass, drawn as a part of the step.
+  const PlannedBatch& Next(Prefetcher::Pass& pass);
+
   std::string where_;
-  const Dataset& data_;
-  int64_t batch_size_;
+  Minibatches minibatches_;
   Session& session_;
   Optimizer optimizer_;
   std::optional<HeadRows> inference_;
-  std::vector<Example> examples_;
+  Prefetcher prefetcher_;
+  TraceLog* trace_ = nullptr;
 };
 
 }  // namespace cavs

@@ -35,8 +35,9 @@ class SharingTest : public ::testing::Test {
 
   std::vector<int32_t> Merge(SharingPolicy policy, const GraphBatch& batch) {
     Sharer sharer(policy, types_);
-    const auto merged = sharer.Merge(batch, &shared_);
-    return {merged.begin(), merged.end()};
+    std::vector<int32_t> merged;
+    sharer.Merge(batch, &shared_, &merged);
+    return merged;
   }
 
   std::shared_ptr<const ColumnSet> columns_ =
@@ -165,7 +166,8 @@ TEST(Sharing, ShardsOfMergedBatchesAreApart) {
     std::vector<TypeInputs> types(4);
     types[0].recurrent = false;
     Sharer sharer(seed % 2 == 0 ? SharingPolicy::kInputs : SharingPolicy::kSubgraphs, types);
-    const std::span<const int32_t> merged = sharer.Merge(batch, &shared);
+    std::vector<int32_t> merged;
+    sharer.Merge(batch, &shared, &merged);
     for (int64_t v = 0; v < batch.vertex_count(); ++v) {
       const int32_t home = shared.shard_of(merged[static_cast<size_t>(v)]);
       if (batch.type(v) == 0) {

@@ -168,7 +168,8 @@ Snapshot Runner::Run(const GraphBatch& batch, RunOptions options, bool gradients
   cut_batch_ = batch;
   cut_batch_.Shard(policy_.shards);
   if (shares) {
-    const SharedVertices shared{&cut_batch_, sharer_.Merge(cut_batch_, &shared_batch_)};
+    sharer_.Merge(cut_batch_, &shared_batch_, &merged_);
+    const SharedVertices shared{&cut_batch_, merged_};
     scheduler_->Plan(shared_batch_, &schedule_);
     executor_->Forward(shared_batch_, schedule_, options, &shared);
   } else {

@@ -84,6 +84,7 @@ class Runner {
   Sharer sharer_;
   GraphBatch cut_batch_;  // a copy that is cut into shards
   GraphBatch shared_batch_;
+  std::vector<int32_t> merged_;
   Schedule schedule_;
   std::unique_ptr<Executor> executor_;
   Gradients gradients_;

@@ -1,0 +1,42 @@
+// Minibatches: a data set in groups of graphs, in its own order or another. A plain value; const use is thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cavs/planner.h"
+#include "graph/input_graph.h"
+
+namespace cavs {
+
+class Minibatches {
+ public:
+  // Groups of `batch_size` (at least 1); the last one may be smaller. Refers to `graphs` and to `order`, which numbers
+  // the graphs to take, in their order; those of the data set where it is empty.
+  Minibatches(std::span<const InputGraph> graphs, int64_t batch_size, std::span<const int32_t> order = {})
+      : graphs_(graphs), batch_size_(batch_size), order_(order) {}
+
+  int64_t size() const { return (examples() + batch_size_ - 1) / batch_size_; }
+
+  // Overwrites `examples` with those of a minibatch. Is a Prefetcher::Source.
+  void operator()(int64_t minibatch, std::vector<Example>* examples) const {
+    const int64_t begin = minibatch * batch_size_, end = std::min(begin + batch_size_, this->examples());
+    examples->clear();
+    examples->reserve(static_cast<size_t>(end - begin));
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t number = order_.empty() ? i : order_[static_cast<size_t>(i)];
+      examples->push_back({&graphs_[static_cast<size_t>(number)], number});
+    }
+  }
+
+ private:
+  int64_t examples() const { return order_.empty() ? std::ssize(graphs_) : std::ssize(order_); }
+
+  std::span<const InputGraph> graphs_;
+  int64_t batch_size_;
+  std::span<const int32_t> order_;
+};
+
+}  // namespace cavs

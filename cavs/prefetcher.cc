@@ -1,0 +1,147 @@
+#include "cavs/prefetcher.h"
+
+#include <utility>
+
+#include "cavs/base/error.h"
+
+namespace cavs {
+namespace {
+
+// Waking a thread took 20 us of who does it (on a virtual machine, where it is dearest), planning 37 vertices 6 us.
+constexpr int64_t kMinibatchesAhead = 32;
+constexpr int64_t kVerticesAhead = 8192;
+
+// Planned on one core and read on another, a minibatch costs whoever runs it cache misses. Measured on two cores, with
+// one and with two computing threads: where planning takes 3 percent of a step or less, as in training, speed changes
+// by -2 to +2 percent, within noise; where it takes 7 percent, as in inference at H = 64, by +4 to +7 percent.
+constexpr double kShareWorthAThread = 0.05;
+constexpr double kFading = 0.9;
+
+}  // namespace
+
+Prefetcher::Prefetcher(const Session& session, bool training)
+    : training_(training), policy_(session.options().prefetch), planner_(session.MakePlanner()) {}
+
+Prefetcher::~Prefetcher() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+bool Prefetcher::WantsThread() const {
+  if (policy_ != PrefetchPolicy::kAuto) return policy_ == PrefetchPolicy::kOn;
+  return passing_ > 0 && planning_ >= kShareWorthAThread * passing_ && std::thread::hardware_concurrency() > 1;
+}
+
+bool Prefetcher::IsFarAhead() const {
+  return std::ssize(ahead_) >= kMinibatchesAhead || vertices_ahead_ >= kVerticesAhead || planned_ == minibatches_;
+}
+
+// Half of what it may hold, so that the thread is woken for several minibatches at a time.
+bool Prefetcher::HasRoom() const {
+  if (planned_ == minibatches_) return false;
+  return ahead_.empty() || (2 * std::ssize(ahead_) <= kMinibatchesAhead && 2 * vertices_ahead_ <= kVerticesAhead);
+}
+
+std::unique_ptr<Prefetcher::Slot> Prefetcher::FreeSlot() {
+  if (free_.empty()) return std::make_unique<Slot>();
+  std::unique_ptr<Slot> slot = std::move(free_.back());
+  free_.pop_back();
+  return slot;
+}
+
+void Prefetcher::Plan(const Source& source, int64_t minibatch, Slot* slot) {
+  slot->error = nullptr;
+  try {
+    source(minibatch, &examples_);
+    planner_.Plan(examples_, training_, &slot->planned);
+  } catch (...) {
+    slot->error = std::current_exception();
+  }
+}
+
+void Prefetcher::Begin(const Source* source, int64_t minibatches) {
+  CAVS_CHECK(source_ == nullptr, "a second pass before the end of the first");
+  const std::lock_guard lock(mutex_);
+  source_ = source;
+  minibatches_ = minibatches;
+  planned_ = 0;
+}
+
+void Prefetcher::End() {
+  std::unique_lock lock(mutex_);
+  is_filling_ = false;
+  ready_.wait(lock, [this] { return !is_busy_; });
+  source_ = nullptr;
+  for (std::unique_ptr<Slot>& slot : ahead_) free_.push_back(std::move(slot));
+  ahead_.clear();
+  vertices_ahead_ = 0;
+}
+
+void Prefetcher::Take() {
+  std::unique_lock lock(mutex_);
+  if (current_ != nullptr) free_.push_back(std::move(current_));
+  if (ahead_.empty() && !is_filling_) {
+    current_ = FreeSlot();
+    Plan(*source_, planned_++, current_.get());
+  } else {
+    ready_.wait(lock, [this] { return !ahead_.empty(); });
+    current_ = std::move(ahead_.front());
+    ahead_.pop_front();
+    vertices_ahead_ -= current_->vertices();
+  }
+  Fill();
+}
+
+void Prefetcher::Fill() {
+  if (is_filling_ || !HasRoom() || !WantsThread()) return;
+  if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
+  is_filling_ = true;
+  work_.notify_one();
+}
+
+void Prefetcher::Loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    work_.wait(lock, [this] { return is_filling_ || stops_; });
+    if (stops_) return;
+    std::unique_ptr<Slot> slot = FreeSlot();
+    const int64_t minibatch = planned_++;
+    is_busy_ = true;
+    lock.unlock();
+    Plan(*source_, minibatch, slot.get());
+    lock.lock();
+    is_busy_ = false;
+    vertices_ahead_ += slot->vertices();
+    ahead_.push_back(std::move(slot));
+    if (IsFarAhead()) is_filling_ = false;
+    ready_.notify_one();
+  }
+}
+
+Prefetcher::Pass::Pass(Prefetcher* prefetcher, int64_t minibatches, Source source)
+    : prefetcher_(prefetcher), minibatches_(minibatches), source_(std::move(source)) {
+  CAVS_CHECK(minibatches >= 0, "a pass over {} minibatches", minibatches);
+  prefetcher_->Begin(&source_, minibatches_);
+}
+
+Prefetcher::Pass::~Pass() { prefetcher_->End(); }
+
+const PlannedBatch* Prefetcher::Pass::Next() {
+  if (next_ == minibatches_) return nullptr;
+  Prefetcher& owner = *prefetcher_;
+  const double passed = since_last_.Restart();
+  if (next_++ > 0) owner.passing_ = kFading * owner.passing_ + passed;
+  owner.Take();
+  Slot& slot = *owner.current_;
+  if (slot.error != nullptr) std::rethrow_exception(std::exchange(slot.error, nullptr));
+  if (owner.passing_ > 0) owner.planning_ = kFading * owner.planning_ + slot.planned.seconds();
+  slot.planned.set_waited(since_last_.Seconds());
+  return &slot.planned;
+}
+
+}  // namespace cavs
