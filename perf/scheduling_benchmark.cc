@@ -1,6 +1,9 @@
 // Cost of packing and planning a minibatch, by policy, shape of the graphs and size: vertices/s, seconds per vertex,
 // and tasks beside the fewest that are possible.
 //
+// And whether schedules of minibatches that come again could be kept instead: what it costs to find one by the shape of
+// its minibatch, beside planning it.
+//
 // Minibatches grow by the number of their graphs, as a larger --batch_size makes them grow. Buffers are warm. The table
 // of the fsm policy was learned from other graphs of the shape.
 #include <benchmark/benchmark.h>
@@ -8,13 +11,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "cavs/base/random.h"
+#include "cavs/xxh64.h"
 #include "graph/fsm_learner.h"
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
@@ -167,6 +174,86 @@ void TimePlan(benchmark::State& state, MakeGraph make, BatchingPolicy policy) {
   state.counters["lower_bound"] = static_cast<double>(Report(batch, schedule).task_lower_bound);
 }
 
+// Reads what a run reads of a schedule, so that one from a cache pays for its distance.
+int64_t Read(const Schedule& schedule) {
+  int64_t sum = 0;
+  const auto add = [&](const auto& values) { sum = std::accumulate(values.begin(), values.end(), sum); };
+  add(schedule.row_of_vertex());
+  for (int32_t type = 0; type < schedule.type_count(); ++type) {
+    add(schedule.vertex_of_row(type));
+    add(schedule.edge_begin(type));
+    add(schedule.edge_child(type));
+    add(schedule.edge_parent(type));
+  }
+  return sum;
+}
+
+// A schedule under the shape that it was made for. Hashes may collide, so that shapes are compared in full.
+class KeptSchedule {
+ public:
+  KeptSchedule(const GraphBatch& batch, Scheduler* scheduler)
+      : types_(batch.types().begin(), batch.types().end()),
+        child_begin_(batch.child_begin().begin(), batch.child_begin().end()),
+        children_(batch.children().begin(), batch.children().end()) {
+    scheduler->Plan(batch, &schedule_);
+  }
+
+  static uint64_t Hash(const GraphBatch& batch) {
+    Xxh64 hash;
+    hash.Update(std::as_bytes(batch.types()));
+    hash.Update(std::as_bytes(batch.child_begin()));
+    hash.Update(std::as_bytes(batch.children()));
+    return hash.Digest();
+  }
+  bool Fits(const GraphBatch& batch) const {
+    return std::ranges::equal(types_, batch.types()) && std::ranges::equal(child_begin_, batch.child_begin()) &&
+           std::ranges::equal(children_, batch.children());
+  }
+  const Schedule& schedule() const { return schedule_; }
+
+ private:
+  std::vector<int32_t> types_;
+  std::vector<int64_t> child_begin_;
+  std::vector<int32_t> children_;
+  Schedule schedule_;
+};
+
+// Epochs over the same minibatches in the same order: the best case for keeping schedules, each of which is found.
+constexpr uint64_t kMinibatchesOfEpoch = 64;
+
+// `range(0)` is the size of a minibatch, 1 for one graph. Packs each minibatch, and plans it or finds its schedule.
+void TimeEpoch(benchmark::State& state, MakeGraph make, BatchingPolicy policy, bool keeps) {
+  std::vector<Minibatch> minibatches;
+  for (uint64_t i = 0; i < kMinibatchesOfEpoch; ++i) minibatches.emplace_back(make, state.range(0), i);
+  const auto scheduler =
+      MakeScheduler(policy, policy == BatchingPolicy::kFsm ? LearnTable(make, state.range(0)) : nullptr);
+  GraphBatch batch;
+  Schedule schedule;
+  std::unordered_map<uint64_t, KeptSchedule> kept;
+  int64_t vertices = 0;
+  for (const Minibatch& minibatch : minibatches) {
+    minibatch.Pack(&batch);
+    vertices += batch.vertex_count();
+    if (keeps) kept.try_emplace(KeptSchedule::Hash(batch), batch, scheduler.get());
+  }
+  for (auto _ : state) {
+    for (const Minibatch& minibatch : minibatches) {
+      minibatch.Pack(&batch);
+      const Schedule* found = &schedule;
+      if (keeps) {
+        const KeptSchedule& candidate = kept.at(KeptSchedule::Hash(batch));
+        if (!candidate.Fits(batch)) return state.SkipWithError("two shapes have one hash");
+        found = &candidate.schedule();
+      } else {
+        scheduler->Plan(batch, &schedule);
+      }
+      benchmark::DoNotOptimize(Read(*found));
+    }
+  }
+  const double all = static_cast<double>(vertices) * static_cast<double>(state.iterations());
+  state.counters["s/vertex"] = benchmark::Counter(all, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 void RegisterAll() {
   const std::pair<const char*, MakeGraph> shapes[] = {
       {"chains", Chain},  {"complete_trees", CompleteTree}, {"random_trees", RandomTree}, {"random_dags", RandomDag},
@@ -181,6 +268,17 @@ void RegisterAll() {
                                         BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
       const std::string name = fmt::format("plan/{}/{}", BatchingPolicyName(policy), shape.first);
       sizes(benchmark::RegisterBenchmark(name.c_str(), TimePlan, shape.second, policy));
+    }
+    for (const BatchingPolicy policy : {BatchingPolicy::kFrontier, BatchingPolicy::kAgenda, BatchingPolicy::kFsm}) {
+      for (const bool keeps : {false, true}) {
+        const std::string name =
+            fmt::format("epoch/{}/{}/{}", keeps ? "find" : "plan", BatchingPolicyName(policy), shape.first);
+        benchmark::RegisterBenchmark(name.c_str(), TimeEpoch, shape.second, policy, keeps)
+            ->Arg(1)
+            ->Arg(1'000)
+            ->Arg(10'000)
+            ->Unit(benchmark::kMicrosecond);
+      }
     }
   }
 }

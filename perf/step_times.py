@@ -45,7 +45,8 @@ def run_bench(arguments, size, threads, sharing):
         metrics = os.path.join(folder, "metrics")
         command = [arguments.cavs, "bench", f"--model={arguments.model}", f"--data={arguments.data}",
                    f"--hidden={hidden}", f"--embed={embed}", f"--batch_size={batch}", f"--threads={threads}", f"--sharing={sharing}",
-                   f"--seconds={arguments.seconds}", "--optimizer=sgd", "--lr=0.01", "--quiet", f"--metrics={metrics}"]
+                   f"--seconds={arguments.seconds}", "--optimizer=sgd", "--lr=0.01", "--quiet", f"--metrics={metrics}",
+                   "--prefetch=off"]  # as many threads as the table says, and none beside
         subprocess.run(command + arguments.flags, check=True, stdout=subprocess.DEVNULL)
         with open(metrics, encoding="utf-8") as lines:
             return [event for event in map(json.loads, lines) if event["event"] == "bench"][-1]
@@ -81,7 +82,7 @@ def table_row(row, events, reference):
 
     (hidden, embed, batch), count, sharing = row
     split = events[-1]["split"]
-    step = sum(seconds for part, seconds in split.items() if part != "read")
+    step = sum(seconds for part, seconds in split.items() if part not in ("read", "ahead"))
     ratio = f"{median('examples_per_s') / statistics.median(reference):.2f}" if reference else ""
     return (f"| {hidden}, {embed}, {batch} | {count} | {sharing} | {median('examples_per_s'):.0f} | "
             f"{median('vertices_per_s'):.0f} | {median('gflops'):.0f} | {median('gemm_gflops'):.0f} | "

@@ -69,7 +69,7 @@ void Print(const nlohmann::ordered_json& fields, Output& out) {
     const double seconds = value.get<double>();
     out.Line("  {:<10} {:>9.3f} ms {:>6.2f} %{}", part, seconds * 1e3, 100 * seconds / step,
              part == "read"    ? "  (once a run, not in the step)"
-             : part == "ahead" ? "  (scheduling beside the step before, not in the step)"
+             : part == "ahead" ? "  (scheduling beside other steps, not in the step)"
                                : "");
   }
 }

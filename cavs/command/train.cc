@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cavs/base/error.h"
+#include "cavs/base/stop_watch.h"
 #include "cavs/command/commands.h"
 #include "cavs/command/figures.h"
 #include "cavs/command/inputs.h"
@@ -30,6 +31,7 @@ struct TrainingInputs {
   Dataset train;
   std::optional<Dataset> dev;
   std::optional<Dataset> test;
+  double read_seconds = 0;  // of all data
 };
 
 // Refuses places that could not be written later, before time goes into anything else.
@@ -57,14 +59,18 @@ std::optional<Dataset> ReadHeldOut(const FlagValues& flags, std::string_view nam
 
 TrainingInputs ReadInputs(const FlagValues& flags, std::optional<TrainedModel> loaded) {
   const CorpusOptions options = loaded ? ReadingFrom(flags, loaded->config, DataPart::kTrain) : ReadingFrom(flags);
+  StopWatch watch;
   std::optional<Corpus> corpus = ReadCorpus(ParseDataSource(flags.Text("train")), options);
+  double seconds = watch.Seconds();
   TrainedModel trained = loaded ? std::move(*loaded) : NewModel(*corpus, flags);
+  watch.Restart();
   Dataset train = MakeDataset(*corpus, trained.vocabulary, *trained.model);
   corpus.reset();
   RequireLabels(train);
   std::optional<Dataset> dev = ReadHeldOut(flags, "dev", DataPart::kDev, trained, train.size());
   std::optional<Dataset> test = ReadHeldOut(flags, "test", DataPart::kTest, trained, train.size());
-  return {std::move(trained), std::move(train), std::move(dev), std::move(test)};
+  seconds += watch.Seconds();
+  return {std::move(trained), std::move(train), std::move(dev), std::move(test), seconds};
 }
 
 TrainerOptions TrainerFrom(const FlagValues& flags) {
@@ -94,6 +100,9 @@ class Training {
 
   void Run() {
     metrics_.Write("config", Configuration(call_));
+    metrics_.Write("data", {{"train_examples", inputs_.train.size()},
+                            {"train_vertices", inputs_.train.statistics.vertices},
+                            {"read_s", inputs_.read_seconds}});
     DescribeInputs();
     const TrainingResult result = Train();
     progress_.End();

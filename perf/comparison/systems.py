@@ -41,10 +41,13 @@ class Cavs:
         self.precision, flags = CAVS_SETTINGS[setting]
         self.threads = 1 if mode == "latency" else threads
         batch_size, minibatches = batches(workload, mode)
+        # One thread means one core, as it does for the peers: nothing is planned beside it.
+        prefetch = "off" if self.threads == 1 else "auto"
         self.command = [program, "bench", f"--model={workload.model}", f"--data={source}",
                         f"--hidden={workload.hidden}", f"--embed={workload.embed}", f"--batch_size={batch_size}",
                         f"--minibatches={minibatches}", f"--mode={'train' if mode == 'train' else 'infer'}",
-                        f"--threads={self.threads}", "--optimizer=sgd", f"--lr={LEARNING_RATE}", "--quiet", *flags]
+                        f"--threads={self.threads}", f"--prefetch={prefetch}", "--optimizer=sgd", f"--lr={LEARNING_RATE}",
+                        "--quiet", *flags]
 
     def measure(self, seconds):
         return self.run(seconds)

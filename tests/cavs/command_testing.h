@@ -93,7 +93,7 @@ inline std::vector<nlohmann::json> Events(const std::string& path, const std::st
 
 // Fields that must not depend on when and how fast a run was.
 inline nlohmann::json WithoutTimes(nlohmann::json event) {
-  for (const char* name : {"seconds", "examples_per_s", "vertices_per_s", "schedule_s", "peak_bytes"})
+  for (const char* name : {"seconds", "examples_per_s", "vertices_per_s", "schedule_s", "wait_s", "peak_bytes"})
     event.erase(name);
   return event;
 }

@@ -60,7 +60,7 @@ TEST(Prefetch, ChangesNoBitUnderAnyPolicy) {
 
 TEST(Prefetch, ChangesNoBitOfShardsPartsAndDropout) {
   const SessionOptions shards{.threads = 2, .parallel = ParallelPolicy::kShard};
-  const SessionOptions parts{.memory = PoolPolicy::kPlanned, .memory_limit = 60000};
+  const SessionOptions parts{.memory = PoolPolicy::kPlanned, .memory_limit = 90000};
   for (SessionOptions options : {shards, parts}) {
     for (const double dropout : {0.0, 0.3}) {
       options.prefetch = PrefetchPolicy::kOff;
