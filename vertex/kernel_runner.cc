@@ -73,10 +73,10 @@ void KernelRunner::RunCollection(const BoundStep& bound, const RowRange& range) 
   const auto output = static_cast<size_t>(step.inputs);
   const Placement::CollectedRows& rows = placement_->collected(step.collection);
   const int32_t channel_class = executable_->collections()[static_cast<size_t>(step.collection)].channel_class;
-  const int64_t first = placement_->base(channel_class, step.space.type) + range.row;
+  const int64_t base = channel_class >= 0 ? placement_->base(channel_class, step.space.type) : 0;
   sources_.assign(bound.operands.begin(), bound.operands.begin() + step.inputs);
-  cpu::SumReferences(At(bound, range, output), sources_.data(), rows.references.data(), rows.begin.data() + first,
-                     range.rows, step.widths[output], *threads_);
+  cpu::SumReferences(At(bound, range, output), sources_.data(), rows.references.data(),
+                     rows.begin.data() + base + range.row, range.rows, step.widths[output], *threads_);
 }
 
 void KernelRunner::RunCopy(const BoundStep& bound, const RowRange& range) {

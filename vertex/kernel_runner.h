@@ -25,7 +25,7 @@ struct BoundStep {
   int32_t number = 0;  // among all steps of an Executor
 };
 
-// Rows of a task, of a whole type or of the head, or a block of these.
+// Rows of a task, of a whole type, of its inputs or of the head, or a block of these.
 struct RowRange {
   int64_t row = 0, rows = 0;
   int64_t edge = 0, edges = 0;
@@ -34,6 +34,7 @@ struct RowRange {
     switch (space) {
       case Space::kVertex:
       case Space::kHead:
+      case Space::kInput:
         return row;
       case Space::kEdge:
         return edge;
