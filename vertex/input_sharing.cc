@@ -20,7 +20,9 @@ class InputSharing {
         shared_(program_.values.size(), 0),
         read_by_inputs_(program_.values.size(), 0),
         read_by_vertices_(program_.values.size(), 0) {
-    for (const Instruction& instruction : Partition(program_, options).instructions) {
+    const Program partitioned = Partition(program_, options);
+    hoisted_.reserve(partitioned.instructions.size());
+    for (const Instruction& instruction : partitioned.instructions) {
       hoisted_.push_back(instruction.phase == Phase::kHoisted ? 1 : 0);
     }
   }

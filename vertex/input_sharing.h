@@ -7,8 +7,9 @@
 // each input, what its vertices send back, and all that follows (dW, dx, the gradient of a lookup) has a row for each
 // input too. What depends on dropout or on rows of floats stays with the vertices.
 //
-// A type without a product among what would move stays as it is. There is no rule for minibatches with few equal
-// inputs: see kToVertices in placement for what one costs.
+// A type without a product among what would move stays as it is. There is no rule by how many inputs are equal: where
+// none are, kSumVertices is a copy, and a step of a child-sum Tree-LSTM takes 3 % (H = 64) to 7 % (H = 256) longer; but
+// words repeat, and already a minibatch of one sentence or of one pair of sentences gains 13 % to 16 %.
 #pragma once
 
 #include "vertex/passes.h"

@@ -60,12 +60,16 @@ class KernelRunner {
   bool IsIdle(const BoundStep& bound, const RowRange& range) const;
   void Run(const BoundStep& bound, const RowRange& range);
 
+  // Rows that a collecting step sums up over a range; 0 for other steps.
+  int64_t CollectedRows(const BoundStep& bound, const RowRange& range) const;
   const RunCounters& counters() const { return counters_; }
 
  private:
   void RunGroup(const BoundStep& bound, const RowRange& range);
   void RunCopy(const BoundStep& bound, const RowRange& range);
   void RunCollection(const BoundStep& bound, const RowRange& range);
+  // [rows + 1] of the range: where the references of each row begin.
+  const int64_t* BeginOfReferences(const Step& step, const RowRange& range) const;
   void RunKernel(const BoundStep& bound, const RowRange& range);
   bool RunProduct(const BoundStep& bound, const RowRange& range);
   bool RunSegment(const BoundStep& bound, const RowRange& range);

@@ -125,13 +125,12 @@ void RunExplain(Invocation& call) {
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
   if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
+  const bool shares_inputs = options.sharing != SharingPolicy::kOff;
   if (call.flags.Bool("dot"))
-    return call.out.Write(
-        ToDot(model.executable(/*training=*/false, options.sharing != SharingPolicy::kOff)->forward()));
+    return call.out.Write(ToDot(model.executable(/*training=*/false, options.sharing)->forward()));
 
   const PassOptions& passes = model.options().passes;
-  const bool shares_inputs = options.sharing != SharingPolicy::kOff;
-  const std::shared_ptr<const Executable> executable = model.executable(/*training=*/true, shares_inputs);
+  const std::shared_ptr<const Executable> executable = model.executable(/*training=*/true, options.sharing);
   PrintPasses("F", model.program(), passes, shares_inputs, call.out);
   PrintPasses("dF", Differentiate(executable->forward()), passes, shares_inputs, call.out);
   PrintSection(fmt::format("compiled steps (--{}fusion)", passes.fusion ? "" : "no"), ToString(*executable), call.out);
