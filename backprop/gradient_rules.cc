@@ -78,6 +78,9 @@ void PushRule(RuleContext& c) {
 // y_e = x of the parent of edge e: dx = sum over the edges of dy_e.
 void ToEdgesRule(RuleContext& c) { c.Add(0, c.EmitFor(0, Op::kSumChildren, {c.dy()})); }
 
+// y_v = x of the input of vertex v: dx = sum over the vertices of dy_v.
+void ToVerticesRule(RuleContext& c) { c.Add(0, c.EmitFor(0, Op::kSumVertices, {c.dy()})); }
+
 // y = sum over the edges of x_e: dx_e = dy.
 void SumChildrenRule(RuleContext& c) { c.Add(0, c.EmitFor(0, Op::kToEdges, {c.dy()})); }
 
@@ -228,6 +231,7 @@ constexpr Entry kRules[] = {
     {Op::kSumChildren, SumChildrenRule},
     {Op::kMeanChildren, MeanChildrenRule},
     {Op::kMaxChildren, MaxChildrenRule},
+    {Op::kToVertices, ToVerticesRule},
     {Op::kMatMul, MatMulRule},
     {Op::kOuter, OuterRule},
     {Op::kAdd, AddRule},
@@ -255,11 +259,11 @@ constexpr Entry kRules[] = {
 };
 
 constexpr Op kNonDifferentiable[] = {
-    Op::kPullRows,         Op::kLossSeed,         Op::kScatterGrad,      Op::kPushGrad,        Op::kGatherGrad,
-    Op::kGatherAllGrad,    Op::kPushedGrad,       Op::kMatMulGrad,       Op::kColumnSumGrad,   Op::kLookupGrad,
-    Op::kSigmoidGrad,      Op::kTanhGrad,         Op::kReluGrad,         Op::kSoftmaxGrad,     Op::kLogSoftmaxGrad,
-    Op::kOuterGradLeft,    Op::kOuterGradRight,   Op::kMeanChildrenGrad, Op::kMaxChildrenGrad, Op::kCrossEntropyGrad,
-    Op::kSquaredErrorGrad, Op::kKlDivergenceGrad, Op::kCustomGrad,
+    Op::kPullRows,         Op::kLossSeed,         Op::kScatterGrad,      Op::kPushGrad,         Op::kGatherGrad,
+    Op::kGatherAllGrad,    Op::kPushedGrad,       Op::kMatMulGrad,       Op::kColumnSumGrad,    Op::kLookupGrad,
+    Op::kSigmoidGrad,      Op::kTanhGrad,         Op::kReluGrad,         Op::kSoftmaxGrad,      Op::kLogSoftmaxGrad,
+    Op::kOuterGradLeft,    Op::kOuterGradRight,   Op::kSumVertices,      Op::kMeanChildrenGrad, Op::kMaxChildrenGrad,
+    Op::kCrossEntropyGrad, Op::kSquaredErrorGrad, Op::kKlDivergenceGrad, Op::kCustomGrad,
 };
 
 constexpr std::array<GradientRule, kOpCount> IndexRules() {

@@ -109,7 +109,7 @@ std::vector<GraphBatch> DrawMinibatches(std::span<const InputGraph> graphs, cons
   std::iota(order.begin(), order.end(), 0);
   CounterRandom random(sample.seed, kSampleStream);
   Shuffle(std::span(order), random);
-  const std::shared_ptr<const Executable> executable = model.executable(sample.training);
+  const std::shared_ptr<const Executable> executable = model.executable(sample.training, sample.sharing);
   const bool shares = sample.sharing != SharingPolicy::kOff && !(sample.training && executable->draws());
   Sharer sharer(sample.sharing, executable->inputs());
   std::vector<int32_t> merged;

@@ -7,16 +7,23 @@
 #include "backprop/differentiate.h"
 #include "cavs/base/error.h"
 #include "cavs/model_file.h"
+#include "vertex/input_sharing.h"
 
 namespace cavs {
 
+// F and dF, with or without shared inputs. Inference needs no dF and keeps less memory, so it has steps of its own. dF
+// is derived on first use: a model that is only served may hold operators without a gradient.
+struct Model::Variant {
+  Program simplified, gradient;
+  std::shared_ptr<const Executable> training, inference;
+};
+
 struct Model::Compiled {
-  Program written, simplified, gradient;
+  Program written;
+  Variant plain, sharing;
+  bool shares_inputs = false;  // whether the two differ
   std::shared_ptr<const ColumnSet> columns;
   std::unique_ptr<ParameterStore> parameters;
-  // Inference needs no dF and keeps less memory, so it has steps of its own. dF is derived on first use: a model that
-  // is only served may hold operators without a gradient.
-  std::shared_ptr<const Executable> training, inference;
 };
 
 Model::Model(const ModelOptions& options) : options_(options) {}
@@ -48,8 +55,10 @@ const Model::Compiled& Model::compiled() const {
   if (compiled_ != nullptr) return *compiled_;
   auto result = std::make_unique<Compiled>();
   result->written = builder_.Build();
-  result->simplified = Simplify(result->written, options_.passes);
-  result->inference = Executable::Compile(result->simplified, nullptr, options_.passes);
+  const Program& simplified = result->plain.simplified = Simplify(result->written, options_.passes);
+  result->plain.inference = Executable::Compile(simplified, nullptr, options_.passes);
+  result->sharing.simplified = ShareInputs(simplified, options_.passes);
+  result->shares_inputs = result->sharing.simplified.value_count() > simplified.value_count();
   std::vector<Column> columns;
   for (const ColumnDeclaration& column : result->written.signature->columns) {
     const bool ids = column.use == ColumnUse::kIds;
@@ -57,9 +66,8 @@ const Model::Compiled& Model::compiled() const {
                        ids ? static_cast<int32_t>(column.limit) : 0});
   }
   result->columns = MakeColumns(std::move(columns));
-  result->parameters =
-      std::make_unique<ParameterStore>(result->simplified.signature, options_.seed, options_.precision);
-  for (const int32_t parameter : result->inference->multiplied()) result->parameters->RequestPacked(parameter);
+  result->parameters = std::make_unique<ParameterStore>(simplified.signature, options_.seed, options_.precision);
+  for (const int32_t parameter : result->plain.inference->multiplied()) result->parameters->RequestPacked(parameter);
   compiled_ = std::move(result);
   return *compiled_;
 }
@@ -77,22 +85,26 @@ void Model::PackProducts() const {
 }
 
 const Program& Model::program() const { return compiled().written; }
-const Program& Model::simplified() const { return compiled().simplified; }
+const Program& Model::simplified() const { return compiled().plain.simplified; }
 
-const Model::Compiled& Model::compiled_for_training() const {
+const Model::Variant& Model::variant(bool training, SharingPolicy sharing) const {
   compiled();
   const std::scoped_lock lock(mutex_);
-  Compiled& model = *compiled_;
-  if (model.training == nullptr) {
-    model.gradient = Simplify(Differentiate(model.simplified), options_.passes);
-    model.training = Executable::Compile(model.simplified, &model.gradient, options_.passes);
+  const bool shares = sharing != SharingPolicy::kOff && compiled_->shares_inputs;
+  Variant& v = shares ? compiled_->sharing : compiled_->plain;
+  if (training && v.training == nullptr) {
+    v.gradient = Simplify(Differentiate(v.simplified), options_.passes);
+    v.training = Executable::Compile(v.simplified, &v.gradient, options_.passes);
+  } else if (!training && v.inference == nullptr) {
+    v.inference = Executable::Compile(v.simplified, nullptr, options_.passes);
   }
-  return model;
+  return v;
 }
 
-const Program& Model::gradient_program() const { return compiled_for_training().gradient; }
-std::shared_ptr<const Executable> Model::executable(bool training) const {
-  return training ? compiled_for_training().training : compiled().inference;
+const Program& Model::gradient_program() const { return variant(true, SharingPolicy::kOff).gradient; }
+std::shared_ptr<const Executable> Model::executable(bool training, SharingPolicy sharing) const {
+  const Variant& v = variant(training, sharing);
+  return training ? v.training : v.inference;
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "graph/input_graph.h"
+#include "graph/sharing.h"
 #include "vertex/builder.h"
 #include "vertex/executable.h"
 #include "vertex/parameters.h"
@@ -80,13 +81,15 @@ class Model {
   const Program& program() const;
   const Program& simplified() const;
   const Program& gradient_program() const;
-  std::shared_ptr<const Executable> executable(bool training) const;
+  // F, and dF for training. Unless kOff, what is hoisted runs over distinct inputs (vertex/input_sharing.h).
+  std::shared_ptr<const Executable> executable(bool training, SharingPolicy sharing = SharingPolicy::kOff) const;
   const ModelOptions& options() const { return options_; }
 
  private:
+  struct Variant;
   struct Compiled;
   const Compiled& compiled() const;
-  const Compiled& compiled_for_training() const;
+  const Variant& variant(bool training, SharingPolicy sharing) const;
   ProgramBuilder& Declare();
 
   ModelOptions options_;

@@ -26,9 +26,9 @@ Planner::Planner(const Model& model, bool trains, const SessionOptions& options)
     : sharing_(options.sharing),
       parallel_(options.parallel),
       threads_(options.threads),
-      draws_(trains && model.executable(true)->draws()),
+      draws_(trains && model.executable(true, options.sharing)->draws()),
       scheduler_(SchedulerFor(model, options.batching)),
-      sharer_(options.sharing, model.executable(trains)->inputs()) {}
+      sharer_(options.sharing, model.executable(trains, options.sharing)->inputs()) {}
 
 void Planner::Plan(std::span<const Example> examples, bool training, PlannedBatch* planned) {
   const StopWatch watch;

@@ -20,8 +20,9 @@ Session::Session(const Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      planner_(model, /*trains=*/false, options) {
-  executor_ = std::make_unique<Executor>(model.executable(false), &model.parameters(), pool_.get(), &threads_);
+      planner_(model, /*trains=*/false, options),
+      executable_(model.executable(/*training=*/false, options.sharing)) {
+  executor_ = std::make_unique<Executor>(executable_, &model.parameters(), pool_.get(), &threads_);
 }
 
 Session::Session(Model& model, const SessionOptions& options)
@@ -30,8 +31,9 @@ Session::Session(Model& model, const SessionOptions& options)
       options_(options),
       threads_(options.threads),
       pool_(PoolFor(options)),
-      planner_(model, /*trains=*/true, options) {
-  executor_ = std::make_unique<Executor>(model.executable(true), &model.parameters(), pool_.get(), &threads_);
+      planner_(model, /*trains=*/true, options),
+      executable_(model.executable(/*training=*/true, options.sharing)) {
+  executor_ = std::make_unique<Executor>(executable_, &model.parameters(), pool_.get(), &threads_);
   gradients_ = std::make_unique<Gradients>(model.simplified().signature);
 }
 
@@ -185,7 +187,7 @@ NonFinite Session::FindNonFinite() {
   PassOptions passes = model_->options().passes;
   passes.fusion = false;
   run_.backward = false;
-  Executor unfused(Executable::Compile(model_->simplified(), nullptr, passes), &model_->parameters(), pool_.get(),
+  Executor unfused(Executable::Compile(executable_->forward(), nullptr, passes), &model_->parameters(), pool_.get(),
                    &threads_);
   NonFinite place;
   const BatchReport report = report_;

@@ -135,6 +135,7 @@ class Session {
   ThreadPool threads_;
   std::unique_ptr<Pool> pool_;
   Planner planner_;
+  std::shared_ptr<const Executable> executable_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Gradients> gradients_;
   PlannedBatch whole_, part_;                    // what this Session planned itself

@@ -44,7 +44,8 @@ struct SessionOptions {
   BatchingPolicy batching = BatchingPolicy::kFrontier;
   PoolPolicy memory = PoolPolicy::kArena;
   int64_t memory_limit = 0;  // of what a minibatch computes, bytes; 0 for none
-  // Equal work of a minibatch is done once. Has no effect on minibatches that draw dropout.
+  // Equal work of a minibatch is done once: that of equal vertices, except in minibatches that draw dropout, and,
+  // unless kOff, what is hoisted for equal inputs and does not depend on draws (vertex/input_sharing.h).
   SharingPolicy sharing = SharingPolicy::kInputs;
   int threads = 1;
   ParallelPolicy parallel = ParallelPolicy::kAuto;

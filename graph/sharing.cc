@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cavs/base/error.h"
-#include "cavs/base/random.h"
 
 namespace cavs {
 namespace {
@@ -37,23 +35,16 @@ Sharer::Sharer(SharingPolicy policy, std::vector<TypeInputs> types) : policy_(po
 
 void Sharer::Merge(const GraphBatch& batch, GraphBatch* shared, std::vector<int32_t>* merged) {
   MapColumns(batch);
-  const size_t vertices = static_cast<size_t>(batch.vertex_count());
-  merged_.assign(vertices, kNone);
+  merged_.assign(static_cast<size_t>(batch.vertex_count()), kNone);
   origin_.clear();
-  copies_.clear();
-  keys_.clear();
-  key_begin_.assign(1, 0);
-  table_.assign(std::bit_ceil(2 * vertices + 1), kNone);
+  keys_.Clear(batch.vertex_count());
+  holders_.clear();
   for (const int32_t v : topological_.Compute(batch)) {
-    key_.clear();
     if (Shares(batch, v)) {
       MakeKey(batch, v);
       merged_[static_cast<size_t>(v)] = FindOrAdd(v);
     } else {
-      merged_[static_cast<size_t>(v)] = static_cast<int32_t>(origin_.size());
-      origin_.push_back(v);
-      copies_.push_back(1);
-      key_begin_.push_back(std::ssize(keys_));
+      merged_[static_cast<size_t>(v)] = Add(v);
     }
   }
   shared->Merge(batch, origin_, merged_);
@@ -89,6 +80,7 @@ void Sharer::MakeKey(const GraphBatch& batch, int32_t v) {
   const auto type = static_cast<size_t>(batch.type(v));
   const auto g = static_cast<size_t>(batch.graph_of(v));
   const auto local = static_cast<size_t>(batch.local_id(v));
+  key_.clear();
   key_.push_back(batch.type(v));
   key_.push_back(types_[type].recurrent ? batch.shard_of(v) : 0);
   for (size_t c = first_column_[type]; c < first_column_[type + 1]; ++c) {
@@ -101,25 +93,20 @@ void Sharer::MakeKey(const GraphBatch& batch, int32_t v) {
 }
 
 int32_t Sharer::FindOrAdd(int32_t v) {
-  uint64_t hash = key_.size();
-  for (const int32_t part : key_) hash = Mix(hash ^ static_cast<uint32_t>(part));
-  const size_t mask = table_.size() - 1;
-  size_t place = static_cast<size_t>(hash) & mask;
-  for (; table_[place] != kNone; place = (place + 1) & mask) {
-    const auto other = static_cast<size_t>(table_[place]);
-    const auto begin = keys_.begin() + key_begin_[other], end = keys_.begin() + key_begin_[other + 1];
-    if (!std::equal(begin, end, key_.begin(), key_.end())) continue;
-    if (copies_[other] == kMostCopies) break;  // a new vertex takes its place in the table
-    ++copies_[other];
-    return table_[place];
+  const auto key = static_cast<size_t>(keys_.Number(key_));
+  if (key == holders_.size()) {
+    holders_.push_back({Add(v), 1});
+  } else if (holders_[key].copies == kMostCopies) {
+    holders_[key] = {Add(v), 1};
+  } else {
+    ++holders_[key].copies;
   }
-  const auto id = static_cast<int32_t>(origin_.size());
-  table_[place] = id;
+  return holders_[key].merged;
+}
+
+int32_t Sharer::Add(int32_t v) {
   origin_.push_back(v);
-  copies_.push_back(1);
-  keys_.insert(keys_.end(), key_.begin(), key_.end());
-  key_begin_.push_back(std::ssize(keys_));
-  return id;
+  return static_cast<int32_t>(origin_.size()) - 1;
 }
 
 }  // namespace cavs

@@ -5,6 +5,8 @@
 //   inputs     vertices without children: a word is embedded and transformed once per minibatch
 //   subgraphs  whole subgraphs
 //
+// What F computes from external inputs alone at vertices that have children is shared by vertex/input_sharing.h.
+//
 // Vertices of a recurrent type merge inside of their shard (GraphBatch::Shard) alone, so that shards can recur side by
 // side; all others across shards too.
 // Exact where F draws no random numbers; gradients of a shared vertex are the sum over its parents. Labels stay with
@@ -23,6 +25,7 @@
 
 #include "graph/graph_batch.h"
 #include "graph/topological_order.h"
+#include "graph/tuple_numbers.h"
 
 namespace cavs {
 
@@ -57,6 +60,13 @@ class Sharer {
   void MakeKey(const GraphBatch& batch, int32_t v);
   // The number of the vertex whose key is key_, a new one unless it was seen.
   int32_t FindOrAdd(int32_t v);
+  int32_t Add(int32_t v);
+
+  // Which vertex the next one with a key becomes, and how many have become it.
+  struct Holder {
+    int32_t merged;
+    int32_t copies;
+  };
 
   SharingPolicy policy_;
   std::vector<TypeInputs> types_;
@@ -65,10 +75,8 @@ class Sharer {
   std::vector<size_t> first_column_;  // [types + 1]
   std::vector<int32_t> merged_, origin_;
   std::vector<int32_t> key_;
-  std::vector<int32_t> keys_;       // of all distinct vertices, one after another
-  std::vector<int64_t> key_begin_;  // [merged vertices + 1]
-  std::vector<int32_t> copies_;     // by merged vertex
-  std::vector<int32_t> table_;      // open addressing: merged vertex or kNone
+  TupleNumbers keys_;
+  std::vector<Holder> holders_;  // by key
 };
 
 }  // namespace cavs

@@ -26,6 +26,7 @@ std::string SpaceName(const Signature& signature, const RowSpace& space) {
       return fmt::format("a value of the edges of \"{}\"", signature.types[size_t(space.type)].name);
     case Space::kHead:
       return "a value of the head";
+    case Space::kInput:
     case Space::kBlock:
       break;
   }

@@ -54,6 +54,7 @@ std::shared_ptr<const Executable> Compiler::Run() {
   e_->forward_types_.resize(types);
   e_->backward_types_.resize(types);
   ClassifyChannels();
+  FindInputColumns();
   for (const bool backward : {false, true}) {
     if (backward && !e_->has_backward_) continue;
     MakeSections(backward);
@@ -93,6 +94,15 @@ void Compiler::ClassifyChannels() {
   }
 }
 
+void Compiler::FindInputColumns() {
+  std::vector<std::set<int32_t>> columns(e_->signature().types.size());
+  for (const Instruction& instruction : e_->forward_.instructions) {
+    if (instruction.space.kind != Space::kInput || instruction.op != Op::kLookup) continue;
+    columns[static_cast<size_t>(instruction.space.type)].insert(instruction.attributes.column);
+  }
+  for (const std::set<int32_t>& of_type : columns) e_->input_columns_.emplace_back(of_type.begin(), of_type.end());
+}
+
 // A push channel whose types push just what they scatter as one state is read from that state's table.
 void Compiler::AliasPushes() {
   std::map<std::pair<int32_t, int32_t>, ValueId> published;  // (channel, type) -> value
@@ -124,14 +134,16 @@ void Compiler::MakeSections(bool backward) {
   const Program& program = ProgramOf(backward);
   const int32_t types = static_cast<int32_t>(e_->signature().types.size());
   group_of_[backward ? 1 : 0].assign(program.instructions.size(), -1);
-  // The head has one section, behind those of the types.
-  std::vector<std::vector<int32_t>> members(static_cast<size_t>(types) * 3 + 1);
+  // A type has a section for each phase and one for its inputs; the head has one, behind those of the types.
+  constexpr size_t kPhases = 3, kOfType = kPhases + 1;
+  std::vector<std::vector<int32_t>> members(static_cast<size_t>(types) * kOfType + 1);
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& instruction = program.instructions[i];
     const bool head = instruction.space.kind == Space::kHead;
-    const size_t section =
-        head ? members.size() - 1
-             : static_cast<size_t>(instruction.space.type) * 3 + static_cast<size_t>(instruction.phase);
+    const bool inputs = instruction.space.kind == Space::kInput;
+    const size_t section = head ? members.size() - 1
+                                : static_cast<size_t>(instruction.space.type) * kOfType +
+                                      (inputs ? kPhases : static_cast<size_t>(instruction.phase));
     members[section].push_back(static_cast<int32_t>(i));
   }
   for (size_t s = 0; s < members.size(); ++s) {
@@ -140,7 +152,8 @@ void Compiler::MakeSections(bool backward) {
     if (s + 1 == members.size()) {
       section.steps = &(backward ? e_->backward_head_ : e_->forward_head_).steps;
     } else {
-      section.steps = &(backward ? e_->backward_types_ : e_->forward_types_)[s / 3].phases[s % 3].steps;
+      FunctionSteps& function = (backward ? e_->backward_types_ : e_->forward_types_)[s / kOfType];
+      section.steps = &(s % kOfType == kPhases ? function.inputs : function.phases[s % kOfType]).steps;
     }
     section.groups = OrderSection(program, members[s], options_.fusion);
     for (const Group& group : section.groups) {

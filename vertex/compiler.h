@@ -45,6 +45,7 @@ class Compiler {
   // Grouping (compiler.cc).
   size_t ValueTotal() const;
   void ClassifyChannels();
+  void FindInputColumns();
   void AliasPushes();
   void MakeSections(bool backward);
   void FindUses(bool backward);
@@ -58,6 +59,7 @@ class Compiler {
   bool Computes(ValueId id) const;
   bool IsIndexedView(ValueId id) const;
   bool NeedsRows(ValueId id) const;
+  bool IsOfInput(const Location& location) const;
   bool NeedsMemory(ValueId id) const;
   Location ViewOf(const Instruction& instruction);
   Location NewRows(ValueId id);
@@ -73,6 +75,8 @@ class Compiler {
   void EmitCopy(const Section& section, Site site, const Location& from, const Location& to, int64_t width);
   void EmitKernel(const Section& section, Site site);
   void EmitCollection(const Section& section, Site site);
+  void EmitSumOfVertices(const Section& section, Site site);
+  int32_t CollectionFor(Collection collection);
   void EmitGroup(const Section& section, const Group& group);
   Location SinkTarget(const Instruction& instruction);
 
@@ -105,6 +109,7 @@ template <typename Visit>
 void Compiler::ForEachList(const Visit& visit) {
   for (auto* types : {&e_->forward_types_, &e_->backward_types_}) {
     for (FunctionSteps& function : *types) {
+      visit(function.inputs);
       for (StepList& list : function.phases) visit(list);
     }
   }

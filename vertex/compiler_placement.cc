@@ -15,6 +15,7 @@ bool IsView(Op op) {
     case Op::kGatherAll:
     case Op::kPushed:
     case Op::kToEdges:
+    case Op::kToVertices:
     case Op::kSlice:
     case Op::kLossSeed:
     case Op::kScatterGrad:
@@ -107,17 +108,23 @@ bool Compiler::IsIndexedView(ValueId id) const {
   const Site site = producer_[static_cast<size_t>(id)];
   if (!site.valid()) return false;
   const Op op = At(site).op;
-  return op == Op::kLookup || op == Op::kGather || op == Op::kGatherAll || op == Op::kPushed || op == Op::kToEdges;
+  return op == Op::kLookup || op == Op::kGather || op == Op::kGatherAll || op == Op::kPushed || op == Op::kToEdges ||
+         op == Op::kToVertices;
 }
 
-// Products, edge indices and operators from outside address rows by number alone.
+// Products, edge indices and operators from outside address rows by number alone; but an edge finds the parent's input.
 bool Compiler::NeedsRows(ValueId id) const {
   const std::vector<Site>& uses = uses_[static_cast<size_t>(id)];
+  const bool of_input = IsOfInput(e_->location(id));
   return std::any_of(uses.begin(), uses.end(), [&](Site use) {
     const Op op = At(use).op;
-    return op == Op::kMatMul || op == Op::kMatMulGrad || op == Op::kToEdges || op == Op::kCustom ||
+    return op == Op::kMatMul || op == Op::kMatMulGrad || (op == Op::kToEdges && !of_input) || op == Op::kCustom ||
            op == Op::kCustomGrad;
   });
+}
+
+bool Compiler::IsOfInput(const Location& location) const {
+  return location.index >= 0 && e_->indices_[static_cast<size_t>(location.index)].kind == IndexKind::kInput;
 }
 
 bool Compiler::NeedsMemory(ValueId id) const {
@@ -144,6 +151,13 @@ Location Compiler::ViewOf(const Instruction& instruction) {
     case Op::kPushed:
       return {ChannelBuffer(BufferKind::kChannel, e_->table_of(a.channel)), 0, IndexFor(IndexOf(instruction))};
     case Op::kToEdges: {
+      Location location = e_->locations_[static_cast<size_t>(instruction.inputs[0])];
+      IndexSpec index = IndexOf(instruction);
+      if (IsOfInput(location)) index.kind = IndexKind::kEdgeInput;
+      location.index = IndexFor(index);
+      return location;
+    }
+    case Op::kToVertices: {
       Location location = e_->locations_[static_cast<size_t>(instruction.inputs[0])];
       location.index = IndexFor(IndexOf(instruction));
       return location;
@@ -208,10 +222,16 @@ IndexSpec Compiler::IndexOf(const Instruction& instruction) const {
     case Op::kToEdges:
       spec = {IndexKind::kEdgeParent, type, -1, -1, -1};
       break;
-    case Op::kLookup:
-    case Op::kLookupGrad:
-      spec = {IndexKind::kIds, type, -1, -1, a.column};
+    case Op::kToVertices:
+    case Op::kSumVertices:
+      spec = {IndexKind::kInput, type, -1, -1, -1};
       break;
+    case Op::kLookup:
+    case Op::kLookupGrad: {
+      const bool inputs = instruction.space.kind == Space::kInput;
+      spec = {inputs ? IndexKind::kInputIds : IndexKind::kIds, type, -1, -1, a.column};
+      break;
+    }
     default:
       CAVS_CHECK(false, "{} has no index", OpName(instruction.op));
   }

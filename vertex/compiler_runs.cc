@@ -61,7 +61,8 @@ void Compiler::NarrowToBlocks() {
   std::vector<char> narrow(e_->buffers_.size(), 0);
   for (size_t b = 0; b < narrow.size(); ++b) {
     const Buffer& buffer = e_->buffers_[b];
-    const bool rows = buffer.space.kind == Space::kVertex || buffer.space.kind == Space::kHead;
+    const Space space = buffer.space.kind;
+    const bool rows = space == Space::kVertex || space == Space::kHead || space == Space::kInput;
     narrow[b] = buffer.kind == BufferKind::kRows && rows ? 1 : 0;
   }
   const auto keep = [&](const Location& location) { narrow[static_cast<size_t>(location.buffer)] = 0; };

@@ -27,6 +27,7 @@ void Compiler::EmitPlain(const Section& section, Site site) {
   const Instruction& instruction = At(site);
   if (SendsBack(instruction.op)) return;
   if (instruction.op == Op::kScatterGrad || instruction.op == Op::kPushGrad) return EmitCollection(section, site);
+  if (instruction.op == Op::kSumVertices) return EmitSumOfVertices(section, site);
   if (instruction.op == Op::kLookupGrad) {
     const Location rows = e_->location(instruction.inputs[0]);
     e_->lookup_gradients_.push_back({instruction.attributes.parameter, IndexOf(instruction), rows, instruction.space});
@@ -89,7 +90,7 @@ void Compiler::EmitCollection(const Section& section, Site site) {
   step.backward = true;
   step.instruction = site.instruction;
   step.space = instruction.space;
-  Collection collection{e_->channel_class(channel), {}};
+  Collection collection{.channel_class = e_->channel_class(channel), .indices = {}};
   const auto add = [&](ValueId value) {
     step.operands.push_back(e_->location(value));
     step.widths.push_back(WidthOf(value));
@@ -102,11 +103,33 @@ void Compiler::EmitCollection(const Section& section, Site site) {
   }
   step.inputs = static_cast<int32_t>(step.operands.size());
   add(instruction.output);
+  step.collection = CollectionFor(std::move(collection));
+  section.steps->push_back(std::move(step));
+}
+
+void Compiler::EmitSumOfVertices(const Section& section, Site site) {
+  const Instruction& instruction = At(site);
+  Step step;
+  step.kind = StepKind::kCollect;
+  step.backward = true;
+  step.instruction = site.instruction;
+  step.space = instruction.space;
+  step.inputs = 1;
+  for (const ValueId value : {instruction.inputs[0], instruction.output}) {
+    step.operands.push_back(e_->location(value));
+    step.widths.push_back(WidthOf(value));
+    step.spaces.push_back(ValueOf(value).space);
+  }
+  step.collection = CollectionFor({.inputs_of = instruction.space.type, .indices = {IndexFor(IndexOf(instruction))}});
+  section.steps->push_back(std::move(step));
+}
+
+int32_t Compiler::CollectionFor(Collection collection) {
   auto& known = e_->collections_;
   const auto found = std::find(known.begin(), known.end(), collection);
-  step.collection = static_cast<int32_t>(found - known.begin());
+  const auto number = static_cast<int32_t>(found - known.begin());
   if (found == known.end()) known.push_back(std::move(collection));
-  section.steps->push_back(std::move(step));
+  return number;
 }
 
 }  // namespace cavs

@@ -60,6 +60,9 @@ enum class IndexKind : uint8_t {
   kEdgeParent,  // by edge of `type`: row of the parent in its type
   kHead,        // by head row: row of the vertex in the tables of `channel_class`
   kIds,         // by row of `type`: id in `column`
+  kInput,       // by row of `type`: row of its input
+  kEdgeInput,   // by edge of `type`: row of the parent's input
+  kInputIds,    // by input of `type`: id in `column`
 };
 
 struct IndexSpec {
@@ -111,10 +114,12 @@ struct Step {
 };
 
 // The gradient of a channel: for each row of the tables of its class, the sum of what all readers of the row send back.
+// Or that of a value over the inputs of a type: for each input, the sum of what its vertices send back.
 // Sources name rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] =
 // r.
 struct Collection {
-  int32_t channel_class = -1;
+  int32_t channel_class = -1;    // none of inputs
+  int32_t inputs_of = -1;        // vertex type; none of a channel
   std::vector<int32_t> indices;  // by source, into Executable::indices()
   friend bool operator==(const Collection&, const Collection&) = default;
 };
@@ -134,9 +139,11 @@ struct StepList {
   bool empty() const { return steps.empty(); }
 };
 
-// Steps of one function, by phase.
+// Steps of one function: over its rows, by phase, and over its distinct inputs, in F before and in dF behind all
+// others.
 struct FunctionSteps {
   std::array<StepList, 3> phases;
+  StepList inputs;
   const StepList& phase(Phase p) const { return phases[static_cast<size_t>(p)]; }
   StepList& phase(Phase p) { return phases[static_cast<size_t>(p)]; }
 };
@@ -187,6 +194,8 @@ class Executable {
   // Push channels that the head reads.
   const std::vector<int32_t>& head_channels() const { return forward_.head_channels; }
   bool draws() const { return draws_; }
+  // Id columns whose values are one input of a type (Space::kInput), ascending; none where the type has no such rows.
+  const std::vector<int32_t>& input_columns(int32_t type) const { return input_columns_[static_cast<size_t>(type)]; }
   // Of runs of F alone, or of F and dF.
   const Liveness& liveness(bool backward) const { return liveness_[backward ? 1 : 0]; }
   // What F reads from outside, by vertex type: what tells vertices apart.
@@ -211,6 +220,7 @@ class Executable {
   std::vector<std::vector<int32_t>> class_types_;
   std::vector<int32_t> table_of_;
   bool draws_ = false;
+  std::vector<std::vector<int32_t>> input_columns_;
   std::array<Liveness, 2> liveness_;
 };
 

@@ -27,7 +27,12 @@ std::string LocationText(const Executable& executable, const Location& location,
       return text + " of the parent";
     case IndexKind::kHead:
       return text + " of the head row";
+    case IndexKind::kInput:
+      return text + " of the input";
+    case IndexKind::kEdgeInput:
+      return text + " of the parent's input";
     case IndexKind::kIds:
+    case IndexKind::kInputIds:
       return text + fmt::format(" at \"{}\"", executable.signature().columns[static_cast<size_t>(index.column)].name);
   }
   return text;
@@ -91,12 +96,17 @@ std::string ToString(const Executable& executable) {
     for (size_t type = 0; type < executable.signature().types.size(); ++type) {
       const FunctionSteps& function = executable.function(backward, static_cast<int32_t>(type));
       const std::string& name = executable.signature().types[type].name;
+      const auto append_inputs = [&] {
+        AppendSection(executable, fmt::format("{}{}, distinct inputs, once", prefix, name), function.inputs, &text);
+      };
+      if (!backward) append_inputs();
       AppendSection(executable, fmt::format("{}{}, hoisted: all rows, once", prefix, name),
                     function.phase(Phase::kHoisted), &text);
       AppendSection(executable, fmt::format("{}{}, recurrent: each task", prefix, name),
                     function.phase(Phase::kRecurrent), &text);
       AppendSection(executable, fmt::format("{}{}, deferred: all rows, once", prefix, name),
                     function.phase(Phase::kDeferred), &text);
+      if (backward) append_inputs();
     }
     if (!backward) AppendSection(executable, "head", executable.head(false), &text);
   }

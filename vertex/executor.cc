@@ -71,7 +71,10 @@ struct Executor::Impl {
     const auto all = [&](Phase phase) {
       for (size_t type = 0; type < types.size(); ++type) {
         const int32_t t = static_cast<int32_t>(type);
+        const RowRange inputs{0, placement.rows({Space::kInput, t}), 0, 0};
+        if (!backward && phase == Phase::kHoisted) all_runs(types[type].inputs, inputs);
         all_runs(types[type].phase(phase), RowRange{0, schedule->rows(t), 0, schedule->edges(t)});
+        if (backward && phase == Phase::kDeferred) all_runs(types[type].inputs, inputs);
       }
       lap(phase);
     };
@@ -103,7 +106,7 @@ struct Executor::Impl {
   RowRange Part(const BoundList& steps, const RowRange& range, int64_t first, int64_t count) const {
     RowRange part{range.row + first, count, 0, 0};
     const RowSpace& space = steps.steps.front().step->space;
-    if (space.type < 0) return part;
+    if (space.kind == Space::kHead || space.kind == Space::kInput) return part;
     const std::span<const int64_t> begin = schedule->edge_begin(space.type);
     part.edge = begin[static_cast<size_t>(part.row)];
     part.edges = begin[static_cast<size_t>(part.row + count)] - part.edge;
@@ -114,8 +117,9 @@ struct Executor::Impl {
   template <typename Visit>
   void ForBlocks(const BoundList& steps, const StepRun& run, const RowRange& range, int32_t lane, const Visit& visit) {
     const int64_t blocks = run.row_local ? (range.rows + run.block.rows - 1) / run.block.rows : 1;
-    const int32_t type = steps.steps.front().step->space.type;
-    const int64_t largest = placement.rows(run.block, {type < 0 ? Space::kHead : Space::kVertex, type});
+    RowSpace space = steps.steps.front().step->space;
+    if (space.kind == Space::kEdge) space.kind = Space::kVertex;
+    const int64_t largest = placement.rows(run.block, space);
     const auto block = [&](int64_t i, int32_t on) {
       RowRange part = range;
       if (blocks > 1) {

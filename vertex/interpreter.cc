@@ -225,6 +225,7 @@ bool Interpreter::Labelled(int32_t vertex) const {
 int64_t Interpreter::RowCount(const RowSpace& space) const {
   switch (space.kind) {
     case Space::kVertex:
+    case Space::kInput:
       return type_rows_[static_cast<size_t>(space.type)];
     case Space::kEdge:
       return type_edges_[static_cast<size_t>(space.type)];

@@ -141,13 +141,17 @@ bool Interpreter::RunParameterGradient(const Instruction& instruction, const Sit
   }
 }
 
-// Between a vertex and its edges. A missing child has an edge, whose gathered row is zero.
+// Between a vertex and its edges, or its input. A missing child has an edge, whose gathered row is zero.
 bool Interpreter::RunChildren(const Instruction& instruction, const Site& site) {
   const int64_t slots = std::ssize(batch_->children(site.vertex));
   const int64_t first_edge = first_edge_[static_cast<size_t>(site.vertex)];
   const int64_t vertex_row = row_of_vertex_[static_cast<size_t>(site.vertex)];
   const auto edge = [&](int64_t slot) { return Operand(instruction.inputs[0], first_edge + slot); };
   switch (instruction.op) {
+    case Op::kToVertices:
+    case Op::kSumVertices:  // every vertex has an input of its own here
+      Copy(Result(instruction, site.row), Operand(instruction.inputs[0], site.row));
+      return true;
     case Op::kToEdges:
       Copy(Result(instruction, site.row), Operand(instruction.inputs[0], vertex_row));
       return true;

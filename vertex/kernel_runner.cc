@@ -68,14 +68,24 @@ void KernelRunner::RunGroup(const BoundStep& bound, const RowRange& range) {
   cpu::RunElementwise(*group, rows, operands_.data(), keys, *threads_, large);
 }
 
+const int64_t* KernelRunner::BeginOfReferences(const Step& step, const RowRange& range) const {
+  const int32_t channel_class = executable_->collections()[static_cast<size_t>(step.collection)].channel_class;
+  const int64_t base = channel_class >= 0 ? placement_->base(channel_class, step.space.type) : 0;
+  return placement_->collected(step.collection).begin.data() + base + range.row;
+}
+
+int64_t KernelRunner::CollectedRows(const BoundStep& bound, const RowRange& range) const {
+  if (bound.step->kind != StepKind::kCollect) return 0;
+  const int64_t* const begin = BeginOfReferences(*bound.step, range);
+  return begin[range.rows] - begin[0];
+}
+
 void KernelRunner::RunCollection(const BoundStep& bound, const RowRange& range) {
   const Step& step = *bound.step;
   const auto output = static_cast<size_t>(step.inputs);
-  const Placement::CollectedRows& rows = placement_->collected(step.collection);
-  const int32_t channel_class = executable_->collections()[static_cast<size_t>(step.collection)].channel_class;
-  const int64_t first = placement_->base(channel_class, step.space.type) + range.row;
   sources_.assign(bound.operands.begin(), bound.operands.begin() + step.inputs);
-  cpu::SumReferences(At(bound, range, output), sources_.data(), rows.references.data(), rows.begin.data() + first,
+  cpu::SumReferences(At(bound, range, output), sources_.data(),
+                     placement_->collected(step.collection).references.data(), BeginOfReferences(step, range),
                      range.rows, step.widths[output], *threads_);
 }
 

@@ -25,7 +25,7 @@ struct BoundStep {
   int32_t number = 0;  // among all steps of an Executor
 };
 
-// Rows of a task, of a whole type or of the head, or a block of these.
+// Rows of a task, of a whole type, of its inputs or of the head, or a block of these.
 struct RowRange {
   int64_t row = 0, rows = 0;
   int64_t edge = 0, edges = 0;
@@ -34,6 +34,7 @@ struct RowRange {
     switch (space) {
       case Space::kVertex:
       case Space::kHead:
+      case Space::kInput:
         return row;
       case Space::kEdge:
         return edge;
@@ -59,12 +60,16 @@ class KernelRunner {
   bool IsIdle(const BoundStep& bound, const RowRange& range) const;
   void Run(const BoundStep& bound, const RowRange& range);
 
+  // Rows that a collecting step sums up over a range; 0 for other steps.
+  int64_t CollectedRows(const BoundStep& bound, const RowRange& range) const;
   const RunCounters& counters() const { return counters_; }
 
  private:
   void RunGroup(const BoundStep& bound, const RowRange& range);
   void RunCopy(const BoundStep& bound, const RowRange& range);
   void RunCollection(const BoundStep& bound, const RowRange& range);
+  // [rows + 1] of the range: where the references of each row begin.
+  const int64_t* BeginOfReferences(const Step& step, const RowRange& range) const;
   void RunKernel(const BoundStep& bound, const RowRange& range);
   bool RunProduct(const BoundStep& bound, const RowRange& range);
   bool RunSegment(const BoundStep& bound, const RowRange& range);

@@ -40,7 +40,12 @@ class LivenessFinder {
 
   void WalkPhase(std::string_view name, Phase phase, bool backward) {
     BeginPhase(name);
-    for (int32_t type = 0; type < type_count(); ++type) WalkRuns(executable_.function(backward, type).phase(phase));
+    for (int32_t type = 0; type < type_count(); ++type) {
+      const FunctionSteps& function = executable_.function(backward, type);
+      if (!backward && phase == Phase::kHoisted) WalkRuns(function.inputs);
+      WalkRuns(function.phase(phase));
+      if (backward && phase == Phase::kDeferred) WalkRuns(function.inputs);
+    }
   }
 
   void WalkStraight(std::string_view name, const StepList& list) {

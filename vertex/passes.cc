@@ -110,6 +110,10 @@ Program Partition(Program program, const PassOptions& options) {
     instruction.phase = Phase::kRecurrent;
     if (depends[i] == 0 && options.hoisting) instruction.phase = Phase::kHoisted;
     if (depends[i] != 0 && feeds[i] == 0 && options.lazy_batching) instruction.phase = Phase::kDeferred;
+    // Vertices of any task may have an input in common.
+    if (instruction.space.kind == Space::kInput) {
+      instruction.phase = program.is_backward() ? Phase::kDeferred : Phase::kHoisted;
+    }
   }
   return program;
 }

@@ -25,7 +25,7 @@ Program DropDeadCode(Program program);
 
 // Sets the phase of every instruction of a vertex function (Neubig et al. 2017 and Cavs section 3.5, "lazy" and
 // "eager"): hoisted where it does not depend on a gather (kScatterGrad in dF), deferred where no scatter
-// (kGatherGrad in dF) depends on it, else recurrent.
+// (kGatherGrad in dF) depends on it, else recurrent. Over distinct inputs F is hoisted and dF deferred in any case.
 Program Partition(Program program, const PassOptions& options);
 
 // The first two and, on F, MergeProducts (merging.h), as `options` says. Differentiate what this returns, so that F and

@@ -29,6 +29,7 @@ Placement::Placement(const Executable* executable) : executable_(executable) {
   labels_.resize(signature.columns.size());
   targets_.resize(signature.columns.size());
   keys_.resize(signature.types.size() * 2 + 1);
+  inputs_.resize(signature.types.size());
   pushes_head_.assign(signature.types.size(), executable->head_channels().empty() ? 0 : 1);
   for (const int32_t channel : executable->head_channels()) {
     const std::vector<int32_t>& types = executable->class_types(executable->channel_class(channel));
@@ -47,6 +48,7 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
   CheckTypes();
   CountRows();
   MapColumns();
+  for (int32_t type = 0; type < type_total_; ++type) NumberInputs(type);
   CollectHeadRows(options.head);
   for (size_t i = 0; i < indices_.size(); ++i) FillIndex(executable_->indices()[i], &indices_[i]);
   for (size_t c = 0; c < collected_.size(); ++c) FillCollected(executable_->collections()[c], &collected_[c]);
@@ -160,6 +162,8 @@ int64_t Placement::rows(const RowSpace& space) const {
       return schedule_->rows(space.type);
     case Space::kEdge:
       return schedule_->edges(space.type);
+    case Space::kInput:
+      return std::ssize(inputs_[static_cast<size_t>(space.type)].first_row);
     case Space::kHead:
       return std::ssize(head_vertices_);
     default:
@@ -192,6 +196,7 @@ std::pair<int64_t, int64_t> Placement::Origin(const RowSpace& space, int64_t row
   if (space.kind == Space::kHead) {
     vertex = head_vertices_[static_cast<size_t>(row)];
   } else {
+    if (space.kind == Space::kInput) row = inputs_[static_cast<size_t>(space.type)].first_row[static_cast<size_t>(row)];
     if (space.kind == Space::kEdge) row = schedule_->edge_parent(space.type)[static_cast<size_t>(row)];
     vertex = schedule_->vertex_of_row(space.type)[static_cast<size_t>(row)];
   }
@@ -255,6 +260,25 @@ std::span<const float> Placement::Row(const GraphBatch& batch, int32_t column, i
   const int32_t mapped = column_map_[static_cast<size_t>(g) * columns + static_cast<size_t>(column)];
   if (mapped == kNone) return {};
   return batch.graph(g).row(mapped, batch.local_id(vertex));
+}
+
+void Placement::NumberInputs(int32_t type) {
+  const std::vector<int32_t>& columns = executable_->input_columns(type);
+  Inputs& inputs = inputs_[static_cast<size_t>(type)];
+  inputs.of_row.clear();
+  inputs.first_row.clear();
+  if (columns.empty()) return;
+  tuples_.Clear(schedule_->rows(type));
+  for (const int32_t vertex : schedule_->vertex_of_row(type)) {
+    tuple_.clear();
+    for (const int32_t column : columns) {
+      RequireColumn(column, vertex);
+      tuple_.push_back(Id(*batch_, column, vertex));
+    }
+    const int32_t input = tuples_.Number(tuple_);
+    if (input == std::ssize(inputs.first_row)) inputs.first_row.push_back(static_cast<int32_t>(inputs.of_row.size()));
+    inputs.of_row.push_back(input);
+  }
 }
 
 bool Placement::IsLabelled(int32_t vertex) const {
@@ -328,15 +352,28 @@ void Placement::FillIndex(const IndexSpec& spec, std::vector<int32_t>* index) {
       break;
     }
     case IndexKind::kIds:
+    case IndexKind::kInputIds:
       FillIds(spec, index);
       break;
+    case IndexKind::kInput:
+      *index = inputs_[static_cast<size_t>(spec.type)].of_row;
+      break;
+    case IndexKind::kEdgeInput: {
+      const std::vector<int32_t>& input = inputs_[static_cast<size_t>(spec.type)].of_row;
+      const std::span<const int32_t> parent = schedule_->edge_parent(spec.type);
+      index->resize(parent.size());
+      for (size_t e = 0; e < parent.size(); ++e) (*index)[e] = input[static_cast<size_t>(parent[e])];
+      break;
+    }
   }
 }
 
 // A counting sort of the rows of all sources by the row that they are for.
 void Placement::FillCollected(const Collection& collection, CollectedRows* rows) const {
   std::vector<int64_t>& begin = rows->begin;
-  begin.assign(static_cast<size_t>(class_rows(collection.channel_class)) + 2, 0);
+  const int64_t count = collection.inputs_of >= 0 ? this->rows({Space::kInput, collection.inputs_of})
+                                                  : class_rows(collection.channel_class);
+  begin.assign(static_cast<size_t>(count) + 2, 0);
   // Counts two places ahead, so that filling turns the begin of a row into that of the next one.
   for (const int32_t source : collection.indices) {
     for (const int32_t row : index(source)) {
@@ -358,6 +395,13 @@ void Placement::FillCollected(const Collection& collection, CollectedRows* rows)
 
 void Placement::FillIds(const IndexSpec& spec, std::vector<int32_t>* index) {
   const std::span<const int32_t> vertex = schedule_->vertex_of_row(spec.type);
+  if (spec.kind == IndexKind::kInputIds) {
+    const std::vector<int32_t>& rows = inputs_[static_cast<size_t>(spec.type)].first_row;
+    index->resize(rows.size());
+    for (size_t r = 0; r < rows.size(); ++r)
+      (*index)[r] = Id(*batch_, spec.column, vertex[static_cast<size_t>(rows[r])]);
+    return;
+  }
   index->resize(vertex.size());
   for (size_t r = 0; r < vertex.size(); ++r) {
     RequireColumn(spec.column, vertex[r]);

@@ -14,6 +14,7 @@
 
 #include "graph/graph_batch.h"
 #include "graph/schedule.h"
+#include "graph/tuple_numbers.h"
 #include "vertex/executable.h"
 #include "vertex/executor.h"
 #include "vertex/kernels/rows.h"
@@ -76,6 +77,7 @@ class Placement {
   void CollectHeadRows(HeadRows which);
   bool IsLabelled(int32_t vertex) const;
   void MapColumns();
+  void NumberInputs(int32_t type);
   void FillIndex(const IndexSpec& spec, std::vector<int32_t>* index);
   int32_t TableRow(const IndexSpec& spec, int32_t child, int32_t parent) const;
   void FillIds(const IndexSpec& spec, std::vector<int32_t>* index);
@@ -102,6 +104,13 @@ class Placement {
   };
   std::vector<NestRows> nests_;
   std::vector<int64_t> widest_task_;  // by type: vertices
+  // Distinct inputs of a type (Space::kInput): the one of each row, and the first row that has each.
+  struct Inputs {
+    std::vector<int32_t> of_row, first_row;
+  };
+  std::vector<Inputs> inputs_;  // by type
+  TupleNumbers tuples_;
+  std::vector<int32_t> tuple_;
   std::vector<std::vector<int32_t>> indices_;
   std::vector<std::vector<float>> column_rows_;  // by buffer
   std::vector<std::vector<int32_t>> labels_;     // by column

@@ -30,6 +30,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
     {Op::kSumChildren, "sum_children"},
     {Op::kMeanChildren, "mean_children"},
     {Op::kMaxChildren, "max_children"},
+    {Op::kToVertices, "to_vertices"},
     {Op::kMatMul, "matmul"},
     {Op::kOuter, "outer"},
     {Op::kAdd, "add", Kind::kElementwise},
@@ -70,6 +71,7 @@ constexpr std::array<OpInfo, kOpCount> kOps = {{
     {Op::kLogSoftmaxGrad, "log_softmax_grad"},
     {Op::kOuterGradLeft, "outer_grad_left"},
     {Op::kOuterGradRight, "outer_grad_right"},
+    {Op::kSumVertices, "sum_vertices"},
     {Op::kMeanChildrenGrad, "mean_children_grad"},
     {Op::kMaxChildrenGrad, "max_children_grad"},
     {Op::kCrossEntropyGrad, "cross_entropy_grad"},
@@ -103,6 +105,18 @@ std::string OperandText(const Program& program, ValueId id) {
                                       : fmt::format("constant {}", value.shape.ToString());
   }
   return fmt::format("%{}", id);
+}
+
+// Of rows other than those of the function itself.
+std::string_view RowsText(Space space) {
+  switch (space) {
+    case Space::kEdge:
+      return " edges";
+    case Space::kInput:
+      return " inputs";
+    default:
+      return "";
+  }
 }
 
 std::string AttributeText(const Program& program, const Instruction& instruction) {
@@ -142,8 +156,7 @@ std::string ToString(const Program& program, const Instruction& instruction) {
   std::string text;
   if (instruction.output != kNoValue) {
     const Value& value = program.value(instruction.output);
-    text += fmt::format("%{}{} {} = ", instruction.output, value.space.kind == Space::kEdge ? " edges" : "",
-                        value.shape.ToString());
+    text += fmt::format("%{}{} {} = ", instruction.output, RowsText(value.space.kind), value.shape.ToString());
   }
   text += OpName(instruction.op);
   text += AttributeText(program, instruction);

@@ -27,13 +27,14 @@ enum class Space : uint8_t {
   kConstant,   // one row, the same everywhere
   kVertex,     // a row for each vertex of a type
   kEdge,       // a row for each child edge of the vertices of a type, in row order of the parents
+  kInput,      // a row for each distinct input of the vertices of a type (input_sharing.h), in order of appearance
   kHead,       // a row for each vertex that pushes `head_channels` and is labelled or asked for
   kBlock,      // in compiled steps: a row for each one of the block that runs, whichever rows these are
 };
 
 struct RowSpace {
   Space kind = Space::kConstant;
-  int32_t type = -1;  // the vertex type, for kVertex and kEdge
+  int32_t type = -1;  // the vertex type, for kVertex, kEdge and kInput
   friend bool operator==(const RowSpace&, const RowSpace&) = default;
 };
 
@@ -59,6 +60,8 @@ enum class Op : uint8_t {
   kSumChildren,   // (edge value) sum over the edges of a vertex; zero without children
   kMeanChildren,  // (edge value) mean over the edges of a vertex; zero without children
   kMaxChildren,   // (edge value) maximum over the edges of a vertex; zero without children
+  // Between vertices and their inputs.
+  kToVertices,  // (input value) each vertex's row of it
   // Products.
   kMatMul,  // (x, W) x W, or x W^T when `transposed`; (x, W, b) adds b
   kOuter,   // (x[n], y[m]) x_i y_j as [n*m]; with a product it makes the bilinear form
@@ -104,6 +107,7 @@ enum class Op : uint8_t {
   kLogSoftmaxGrad,    // (dy, y) dy - exp(y) sum(dy)
   kOuterGradLeft,     // (dz[n*m], y[m]) sum_j dz_ij y_j
   kOuterGradRight,    // (dz[n*m], x[n]) sum_i dz_ij x_i
+  kSumVertices,       // (dy) for each input the sum over its vertices
   kMeanChildrenGrad,  // (dy) dy / children for each edge
   kMaxChildrenGrad,   // (e, y, dy) dy at the first edge whose e equals y, else 0
   kCrossEntropyGrad,  // (logits, dy[1]) (softmax(logits) - onehot(label)) dy

@@ -16,10 +16,11 @@ const Instruction& InstructionOf(const Executable& executable, const Step& step)
 
 }  // namespace
 
-int64_t OperandBytes(const Executable& executable, const Step& step, const RowRange& range) {
+int64_t OperandBytes(const Executable& executable, const Step& step, const RowRange& range, int64_t collected) {
+  if (step.kind == StepKind::kCollect) {
+    return (collected + range.rows) * step.widths.back() * static_cast<int64_t>(sizeof(float));
+  }
   int64_t floats = 0;
-  // As a rule a row has one reader, whose gradient is read here.
-  if (step.kind == StepKind::kCollect) return 2 * range.rows * step.widths.back() * static_cast<int64_t>(sizeof(float));
   for (size_t i = 0; i < step.operands.size(); ++i) {
     const Space space = step.spaces[i].kind;
     const bool once = space == Space::kParameter || space == Space::kConstant;
@@ -80,7 +81,7 @@ void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {
     runner_.Run(bound, range);
     const int64_t end = TraceLog::Now();
     const double flops = runner_.counters().flops - flops_before;
-    const int64_t bytes = OperandBytes(executable_, *bound.step, range);
+    const int64_t bytes = OperandBytes(executable_, *bound.step, range, runner_.CollectedRows(bound, range));
     const auto number = static_cast<size_t>(bound.number);
     if (profiling_) {
       StepTotals& totals = totals_[number];

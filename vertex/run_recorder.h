@@ -67,7 +67,8 @@ class RunRecorder {
   std::array<std::vector<std::string_view>, 2> task_names_;  // of F and of dF: the head, then by type; in the log
 };
 
-// Bytes of the operands and results of a step, each counted once and as f32: what it must move at least.
-int64_t OperandBytes(const Executable& executable, const Step& step, const RowRange& range);
+// Bytes of the operands and results of a step, each counted once and as f32: what it must move at least. `collected`:
+// rows that a collecting step sums up.
+int64_t OperandBytes(const Executable& executable, const Step& step, const RowRange& range, int64_t collected);
 
 }  // namespace cavs

@@ -16,6 +16,7 @@ StepBinding::StepBinding(const Executable* executable, const ParameterStore* par
     for (size_t type = 0; type < types_[side].size(); ++type) {
       const FunctionSteps& function = executable_.function(backward, static_cast<int32_t>(type));
       for (size_t p = 0; p < function.phases.size(); ++p) types_[side][type].phases[p] = Wrap(function.phases[p]);
+      types_[side][type].inputs = Wrap(function.inputs);
     }
   }
   int32_t number = 0;
@@ -41,6 +42,7 @@ void StepBinding::ForEachStep(const Visit& visit) {
       for (BoundList& list : function.phases) {
         for (BoundStep& step : list.steps) visit(step);
       }
+      for (BoundStep& step : function.inputs.steps) visit(step);
     }
     for (BoundStep& step : heads_[side].steps) visit(step);
   }

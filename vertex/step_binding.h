@@ -23,6 +23,7 @@ struct BoundList {
 
 struct BoundFunction {
   std::array<BoundList, 3> phases;
+  BoundList inputs;
   const BoundList& phase(Phase p) const { return phases[static_cast<size_t>(p)]; }
 };
 

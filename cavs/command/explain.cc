@@ -11,6 +11,7 @@
 #include "cavs/command/settings.h"
 #include "cavs/text.h"
 #include "vertex/executable.h"
+#include "vertex/input_sharing.h"
 #include "vertex/merging.h"
 
 namespace cavs {
@@ -26,7 +27,8 @@ void PrintSection(std::string_view title, std::string_view text, Output& out) {
 }
 
 // Prints a program as it is and behind each pass, in the order in which a Model applies them.
-void PrintPasses(std::string_view name, const Program& program, const PassOptions& options, Output& out) {
+void PrintPasses(std::string_view name, const Program& program, const PassOptions& options, bool shares_inputs,
+                 Output& out) {
   std::string before = ToString(program);
   PrintSection(fmt::format("{} as {}", name, program.is_backward() ? "derived" : "written"), before, out);
   const auto print = [&](std::string_view pass, const Program& result) {
@@ -41,7 +43,10 @@ void PrintPasses(std::string_view name, const Program& program, const PassOption
   const bool merges = options.merging && !program.is_backward();
   const Program merged = merges ? MergeProducts(live, options) : live;
   if (!program.is_backward()) print("merging of products (--merging)", merged);
-  print("partition (--hoisting, --lazy_batching)", Partition(merged, options));
+  const bool shared = shares_inputs && !program.is_backward();
+  const Program distinct_inputs = shared ? ShareInputs(merged, options) : merged;
+  if (shared) print("sharing of inputs (--sharing)", distinct_inputs);
+  print("partition (--hoisting, --lazy_batching)", Partition(distinct_inputs, options));
 }
 
 void PrintSchedule(const Session& session, const ScheduleReport& report, const std::vector<TypeDeclaration>& types,
@@ -120,13 +125,15 @@ void RunExplain(Invocation& call) {
   MetricsWriter metrics(call.flags.Text("metrics"), /*append=*/false);
   metrics.Write("config", Configuration(call));
   if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
-  if (call.flags.Bool("dot")) return call.out.Write(ToDot(Partition(model.simplified(), model.options().passes)));
+  const bool shares_inputs = options.sharing != SharingPolicy::kOff;
+  if (call.flags.Bool("dot"))
+    return call.out.Write(ToDot(model.executable(/*training=*/false, options.sharing)->forward()));
 
   const PassOptions& passes = model.options().passes;
-  PrintPasses("F", model.program(), passes, call.out);
-  PrintPasses("dF", Differentiate(model.simplified()), passes, call.out);
-  PrintSection(fmt::format("compiled steps (--{}fusion)", passes.fusion ? "" : "no"),
-               ToString(*model.executable(/*training=*/true)), call.out);
+  const std::shared_ptr<const Executable> executable = model.executable(/*training=*/true, options.sharing);
+  PrintPasses("F", model.program(), passes, shares_inputs, call.out);
+  PrintPasses("dF", Differentiate(executable->forward()), passes, shares_inputs, call.out);
+  PrintSection(fmt::format("compiled steps (--{}fusion)", passes.fusion ? "" : "no"), ToString(*executable), call.out);
 
   Session session(model, options);
   std::vector<Example> examples;

@@ -290,8 +290,9 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "inputs",
      .value = "POLICY",
-     .help = "Which equal vertices of a minibatch run once: none, those without children, or whole equal subgraphs. "
-             "Minibatches that draw dropout share nothing.",
+     .help =
+         "Which equal vertices of a minibatch run once: none, those without children, or whole equal subgraphs; not "
+         "in minibatches that draw dropout. Unless none, so does what is hoisted and computed from equal inputs.",
      .choices = "none|inputs|subgraphs",
      .policy = true},
     {.name = "memory",

@@ -172,6 +172,17 @@ constexpr OperatorCase kCases[] = {
     {"sum children", Op::kSumChildren, [](B b) { Bags(b, [](E x, E h) { return SumChildren(h * h) * x; }); }, 5},
     {"mean children", Op::kMeanChildren, [](B b) { Bags(b, [](E x, E h) { return MeanChildren(h) * x; }); }, 5},
     {"max children", Op::kMaxChildren, [](B b) { Bags(b, [](E x, E h) { return MaxChildren(h) * x; }); }, 5},
+    // A hoisted value that is read by vertices, by edges and by a product of each task.
+    {"to vertices", Op::kToVertices,
+     [](B b) {
+       const Expression w = b.Parameter("input", Shape::Matrix(kWidth, kWidth));
+       const Expression u = b.Parameter("U", Shape::Matrix(2 * kWidth, kWidth));
+       Bags(b, [&](E x, E h) {
+         const Expression y = Affine(x, w, Bias(b));
+         return Tanh(MatMul(Concat(SumChildren(Tanh(y + h) * h), y), u)) * y * x;
+       });
+     },
+     5},
     // Products.
     {"matmul", Op::kMatMul, [](B b) { Points(b, [](B c, E x, E y) { return MatMul(x * y, Weights(c, kWidth, 3)); }); },
      1},

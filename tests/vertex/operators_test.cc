@@ -11,6 +11,7 @@
 #include "tests/vertex/operator_cases.h"
 #include "tests/vertex/random_graphs.h"
 #include "tests/vertex/snapshot.h"
+#include "vertex/input_sharing.h"
 
 namespace cavs {
 namespace {
@@ -21,7 +22,8 @@ struct CompiledCase {
   explicit CompiledCase(const OperatorCase& c) {
     ProgramBuilder b;
     c.build(b);
-    f = b.Build();
+    written = b.Build();
+    f = ShareInputs(written, {});
     df = Differentiate(f);
   }
 
@@ -34,7 +36,8 @@ struct CompiledCase {
     return GraphMaker(f).MakeBatch(graphs, true, options, random);
   }
 
-  Program f, df;
+  Program written;
+  Program f, df;  // over distinct inputs, where it has them
 };
 
 class OperatorTest : public testing::TestWithParam<OperatorCase> {};
@@ -98,7 +101,8 @@ TEST_P(OperatorTest, ExecutorEqualsInterpreter) {
   ParameterStore parameters(compiled.f.signature, 11);
   Interpreter interpreter(compiled.f, &compiled.df, parameters);
   for (const bool fusion : {false, true}) {
-    const auto executable = CompileAndPack(compiled.f, true, {.fusion = fusion}, &parameters);
+    const auto executable =
+        CompileAndPack(compiled.written, true, {.fusion = fusion}, &parameters, /*shares_inputs=*/fusion);
     Runner runner(executable, &parameters, {});
     for (const int64_t graphs : {1, 2, 7}) {
       const std::unique_ptr<RandomBatch> batch = compiled.MakeBatch(GetParam(), graphs);

@@ -41,7 +41,7 @@ TEST(Shards, ChangeNoBitsOfPackedProducts) {
     Subject subject(seed, seed % 2 == 0);
     const std::unique_ptr<RandomBatch> batch = subject.MakeBatch(60, 20, seed);
     const RunOptions options = PackedOptions(seed);
-    const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters);
+    const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters, /*shares_inputs=*/seed > 702);
     const Snapshot whole = Runner(executable, &subject.parameters, {}).Run(batch->batch, options, true);
     for (const PoolPolicy memory : {PoolPolicy::kArena, PoolPolicy::kPlanned}) {
       for (const auto& [threads, shards] : {std::pair{1, 3}, std::pair{2, 2}, std::pair{2, 5}, std::pair{3, 3}}) {
@@ -63,7 +63,7 @@ TEST(Shards, EqualTheInterpreterUnderEverySharing) {
     const std::unique_ptr<RandomBatch> batch = RepeatedBatch(subject, 5, seed);
     const RunOptions options = PackedOptions(seed);
     const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
-    const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters);
+    const auto executable = CompileAndPack(subject.f, true, {}, &subject.parameters, /*shares_inputs=*/true);
     for (const SharingPolicy sharing : {SharingPolicy::kInputs, SharingPolicy::kSubgraphs}) {
       const Snapshot whole =
           Runner(executable, &subject.parameters, {.sharing = sharing}).Run(batch->batch, options, true);
@@ -93,7 +93,7 @@ TEST(Shards, OfTasksThatAddIntoParametersRunOneAfterAnother) {
       const std::unique_ptr<RandomBatch> batch = RepeatedBatch(subject, 8, seed);
       const RunOptions options = PackedOptions(seed);
       const Snapshot expected = RunInterpreter(subject.f, batch->batch, options, true, &subject.interpreter);
-      const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters);
+      const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters, /*shares_inputs=*/true);
       for (const SharingPolicy sharing : {SharingPolicy::kOff, SharingPolicy::kInputs}) {
         const RunPolicy policy{.threads = 2, .sharing = sharing, .shards = 3};
         Runner runner(executable, &subject.parameters, policy);

@@ -12,6 +12,7 @@
 #include "backprop/differentiate.h"
 #include "memory/device.h"
 #include "tests/graph/random_policy.h"
+#include "vertex/input_sharing.h"
 
 namespace cavs {
 namespace {
@@ -199,8 +200,9 @@ void LayOut(const std::shared_ptr<const Signature>& signature, ParameterStore* p
 }  // namespace
 
 std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
-                                                 ParameterStore* parameters) {
-  const Program simplified = Simplify(f, passes);
+                                                 ParameterStore* parameters, bool shares_inputs) {
+  Program simplified = Simplify(f, passes);
+  if (shares_inputs) simplified = ShareInputs(std::move(simplified), passes);
   Program gradient;
   if (training) gradient = Simplify(Differentiate(simplified), passes);
   std::shared_ptr<const Executable> executable =

@@ -91,8 +91,8 @@ class Runner {
 };
 
 // Simplifies, differentiates (when `training`) and compiles F; lays the parameters out as it reads them, values kept,
-// and packs those that the products need.
+// and packs those that the products need. `shares_inputs`: with ShareInputs, as SharingPolicy::kInputs compiles it.
 std::shared_ptr<const Executable> CompileAndPack(const Program& f, bool training, const PassOptions& passes,
-                                                 ParameterStore* parameters);
+                                                 ParameterStore* parameters, bool shares_inputs = false);
 
 }  // namespace cavs
