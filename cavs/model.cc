@@ -58,7 +58,10 @@ const Model::Compiled& Model::compiled() const {
   const Program& simplified = result->plain.simplified = Simplify(result->written, options_.passes);
   result->plain.inference = Executable::Compile(simplified, nullptr, options_.passes);
   result->sharing.simplified = ShareInputs(simplified, options_.passes);
-  result->shares_inputs = result->sharing.simplified.value_count() > simplified.value_count();
+  const std::vector<Instruction>& instructions = result->sharing.simplified.instructions;
+  result->shares_inputs = std::any_of(instructions.begin(), instructions.end(), [](const Instruction& instruction) {
+    return instruction.space.kind == Space::kInput;
+  });
   std::vector<Column> columns;
   for (const ColumnDeclaration& column : result->written.signature->columns) {
     const bool ids = column.use == ColumnUse::kIds;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -82,7 +83,7 @@ class Compiler {
 
   // Gathers that need no copy (compiler_nests.cc).
   void FindNests();
-  bool MakesNest(int32_t buffer, Nest* nest);
+  std::optional<Nest> NestOf(int32_t buffer);
   bool AddSlot(const Step& step, int64_t column, Nest* nest);
   bool IsMovable(int32_t channel_class);
 

@@ -6,12 +6,12 @@ namespace cavs {
 
 void Compiler::FindNests() {
   for (int32_t b = 0; b < static_cast<int32_t>(e_->buffers_.size()); ++b) {
-    Nest nest;
-    if (!MakesNest(b, &nest) || !IsMovable(nest.channel_class)) continue;
+    const std::optional<Nest> nest = NestOf(b);
+    if (!nest || !IsMovable(nest->channel_class)) continue;
     const bool taken = std::any_of(e_->nests_.begin(), e_->nests_.end(), [&](const Nest& other) {
-      return other.type == nest.type && other.table == nest.table;
+      return other.type == nest->type && other.table == nest->table;
     });
-    if (!taken) e_->nests_.push_back(nest);
+    if (!taken) e_->nests_.push_back(*nest);
   }
   ForEachList([&](StepList& list) {
     for (Step& step : list.steps) {
@@ -21,25 +21,27 @@ void Compiler::FindNests() {
   });
 }
 
-// Whether all that writes the buffer are copies of one state of all children, each to the place of its slot.
-bool Compiler::MakesNest(int32_t buffer, Nest* nest) {
+// The nest that the buffer makes if it is written by copies alone, of one state of all children, each to the place of
+// its slot.
+std::optional<Nest> Compiler::NestOf(int32_t buffer) {
   const Buffer& rows = e_->buffers_[static_cast<size_t>(buffer)];
-  if (rows.kind != BufferKind::kRows || rows.space.kind != Space::kVertex) return false;
-  nest->buffer = buffer;
-  nest->type = rows.space.type;
+  if (rows.kind != BufferKind::kRows || rows.space.kind != Space::kVertex) return std::nullopt;
+  Nest nest{.buffer = buffer, .type = rows.space.type};
   bool holds = true;
   const auto visit = [&](const Step& step) {
     for (size_t i = static_cast<size_t>(step.inputs); i < step.operands.size(); ++i) {
-      if (step.operands[i].buffer == buffer) holds = holds && AddSlot(step, step.operands[i].column, nest);
+      if (step.operands[i].buffer == buffer) holds = holds && AddSlot(step, step.operands[i].column, &nest);
     }
   };
   ForEachList([&](StepList& list) { std::for_each(list.steps.begin(), list.steps.end(), visit); });
-  const TypeDeclaration& type = e_->signature().types[static_cast<size_t>(nest->type)];
-  return holds && nest->slots > 0 && nest->slots == type.children &&
-         rows.width == nest->slots * e_->buffers_[static_cast<size_t>(nest->table)].width;
+  const TypeDeclaration& type = e_->signature().types[static_cast<size_t>(nest.type)];
+  if (!holds || nest.slots == 0 || nest.slots != type.children) return std::nullopt;
+  if (rows.width != nest.slots * e_->buffers_[static_cast<size_t>(nest.table)].width) return std::nullopt;
+  return nest;
 }
 
-// Whether the step copies a state of a child, the same one as for other slots, to where its slot belongs.
+// Adds a slot to the nest if the step copies a state of a child, the same one as for other slots, to where its slot
+// belongs; whether it does.
 bool Compiler::AddSlot(const Step& step, int64_t column, Nest* nest) {
   const Location& from = step.operands[0];
   if (step.kind != StepKind::kCopy || from.index < 0) return false;

@@ -83,10 +83,9 @@ struct Location {
   friend bool operator==(const Location&, const Location&) = default;
 };
 
-// A kRows buffer over the vertices of a type, whose rows are what these gather from one state, slot by slot: [rows,
-// slots
-// * width] floats that are [rows * slots, width] rows of the state's table. A vertex has its row in the slot of its
-// first parent, and is copied to those of others; one without such a parent has a row behind all slots.
+// A kRows buffer over the vertices of a type, whose rows are what these gather from one state, slot by slot. Its [rows,
+// slots * width] floats are rows [rows * slots, width] of the state's table too. A vertex has its row in the slot of
+// its first parent, and is copied to those of others; one without such a parent has a row behind all slots.
 struct Nest {
   int32_t buffer = -1;
   int32_t table = -1;  // buffer of the state
@@ -114,9 +113,8 @@ struct Step {
 };
 
 // The gradient of a channel: for each row of the tables of its class, the sum of what all readers of the row send back.
-// Or that of a value over the inputs of a type: for each input, the sum of what its vertices send back.
-// Sources name rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] =
-// r.
+// Or that of a value over the inputs of a type: for each input, the sum of what its vertices send back. Sources name
+// rows by an index, number by number: the gradient of source s for row r is in its rows i with index[i] = r.
 struct Collection {
   int32_t channel_class = -1;    // none of inputs
   int32_t inputs_of = -1;        // vertex type; none of a channel

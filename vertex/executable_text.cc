@@ -83,7 +83,7 @@ std::string ToString(const Executable& executable, const Step& step) {
     std::string& side = operands[i < static_cast<size_t>(step.inputs) ? 0 : 1];
     side += fmt::format("{}{}", side.empty() ? "" : ", ", LocationText(executable, step.operands[i], step.widths[i]));
   }
-  const std::string_view place = step.nest >= 0 ? ", in place but for shared children" : "";
+  const std::string_view place = step.nest >= 0 ? ", in place but for shared and missing children" : "";
   return fmt::format("{:<16} {}{}{}{}", text, operands[0], operands[1].empty() ? "" : "  ->  ", operands[1], place);
 }
 

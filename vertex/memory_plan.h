@@ -23,8 +23,7 @@ class MemoryPlan {
   MemoryPlan(const Executable* executable, Pool* pool);
 
   // Ends the last run and takes memory for the coming one: of F, and of dF if `backward`, with `lanes` blocks of rows
-  // side by side. Throws OutOfMemory, with
-  // no memory taken, when it does not fit.
+  // side by side. Throws OutOfMemory, with no memory taken, when it does not fit.
   void Begin(const Placement& placement, bool backward, int32_t lanes);
   // Gives everything back.
   void End();

@@ -55,8 +55,8 @@ void Placement::Plan(const GraphBatch& batch, const Schedule& schedule, const Ru
   for (size_t i = 0; i < indices_.size(); ++i) MoveToHomes(executable_->indices()[i], &indices_[i]);
   FillHeadColumns();
   for (size_t b = 0; b < column_rows_.size(); ++b) {
-    if (executable_->buffers()[b].kind == BufferKind::kColumn)
-      FillColumnRows(executable_->buffers()[b], &column_rows_[b]);
+    const Buffer& buffer = executable_->buffers()[b];
+    if (buffer.kind == BufferKind::kColumn) FillColumnRows(buffer, &column_rows_[b]);
   }
   if (executable_->draws() && options.training) FillKeys(options.seed, options.step);
 }
@@ -146,9 +146,11 @@ void Placement::MoveToHomes(const IndexSpec& spec, std::vector<int32_t>* index) 
 }
 
 int64_t Placement::rows(const Buffer& buffer, int32_t lanes) const {
-  if (buffer.kind == BufferKind::kChannel)
-    return table_rows_[static_cast<size_t>(executable_->channel_class(buffer.id))];
-  if (buffer.kind != BufferKind::kRows) return class_rows(executable_->channel_class(buffer.id));
+  if (buffer.kind != BufferKind::kRows) {
+    const int32_t channel_class = executable_->channel_class(buffer.id);
+    const bool gradient = buffer.kind == BufferKind::kChannelGradient;
+    return gradient ? class_rows(channel_class) : table_rows_[static_cast<size_t>(channel_class)];
+  }
   return buffer.of_block ? lanes * rows(buffer.block, buffer.space) : rows(buffer.space);
 }
 

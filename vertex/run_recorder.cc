@@ -76,12 +76,16 @@ void RunRecorder::Run(std::span<const BoundStep> steps, const RowRange& range) {
   for (const BoundStep& bound : steps) {
     const int64_t rows = range.count(bound.step->space.kind);
     if (runner_.IsIdle(bound, range)) continue;
-    const double flops_before = runner_.counters().flops;
+    const RunCounters before = runner_.counters();
     const int64_t start = TraceLog::Now();
     runner_.Run(bound, range);
     const int64_t end = TraceLog::Now();
-    const double flops = runner_.counters().flops - flops_before;
-    const int64_t bytes = OperandBytes(executable_, *bound.step, range, runner_.CollectedRows(bound, range));
+    const double flops = runner_.counters().flops - before.flops;
+    // Of a nest few rows move, if any.
+    const int64_t copied = runner_.counters().copied_bytes - before.copied_bytes;
+    const int64_t bytes = bound.step->nest >= 0
+                              ? 2 * copied
+                              : OperandBytes(executable_, *bound.step, range, runner_.CollectedRows(bound, range));
     const auto number = static_cast<size_t>(bound.number);
     if (profiling_) {
       StepTotals& totals = totals_[number];

@@ -98,15 +98,15 @@ Operand StepBinding::Resolve(const Location& location, const RowSpace& space) co
   const Buffer& buffer = executable_.buffers()[static_cast<size_t>(location.buffer)];
   const BoundBuffer& bound = buffers_[static_cast<size_t>(location.buffer)];
   Operand operand{bound.base + location.column, bound.ld, nullptr};
-  IndexKind kind = IndexKind::kEdgeParent;
+  bool by_own_row = true;  // numbers of rows are those inside of the type
   if (location.index >= 0) {
-    kind = executable_.indices()[static_cast<size_t>(location.index)].kind;
+    by_own_row = executable_.indices()[static_cast<size_t>(location.index)].kind == IndexKind::kEdgeParent;
     operand.index = placement_.index(location.index).data();
     if (buffer.kind == BufferKind::kParameter) operand.ld = parameters_.declaration(buffer.id).shape.columns();
   }
   const bool channel = buffer.kind == BufferKind::kChannel || buffer.kind == BufferKind::kChannelGradient;
-  if (channel && kind == IndexKind::kEdgeParent) {
-    // Rows are numbered inside of the type; an empty type may have no place in the table.
+  if (channel && by_own_row) {
+    // An empty type may have no place in the table.
     const int32_t channel_class = executable_.channel_class(buffer.id);
     const int64_t first = std::max<int64_t>(0, placement_.base(channel_class, space.type));
     const std::vector<int32_t>& homes = placement_.homes(channel_class);

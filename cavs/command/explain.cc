@@ -126,8 +126,9 @@ void RunExplain(Invocation& call) {
   metrics.Write("config", Configuration(call));
   if (task.batching) metrics.Write("batching", BatchingFields(*task.batching));
   const bool shares_inputs = options.sharing != SharingPolicy::kOff;
-  if (call.flags.Bool("dot"))
+  if (call.flags.Bool("dot")) {
     return call.out.Write(ToDot(model.executable(/*training=*/false, options.sharing)->forward()));
+  }
 
   const PassOptions& passes = model.options().passes;
   const std::shared_ptr<const Executable> executable = model.executable(/*training=*/true, options.sharing);

@@ -292,7 +292,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "POLICY",
      .help =
          "Which equal vertices of a minibatch run once: none, those without children, or whole equal subgraphs; not "
-         "in minibatches that draw dropout. Unless none, so does what is hoisted and computed from equal inputs.",
+         "in minibatches that draw dropout. Except with none, what is hoisted also runs once for each distinct input.",
      .choices = "none|inputs|subgraphs",
      .policy = true},
     {.name = "memory",
@@ -354,7 +354,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .group = kExecutionGroup,
      .initial = "true",
      .value = "",
-     .help = "Compute states in the rows of the product that gathers them, where a vertex has one parent.",
+     .help = "Compute states in the rows of the product that gathers them first; other parents get copies.",
      .policy = true},
     {.name = "cse",
      .type = FlagType::kSwitch,

@@ -44,8 +44,9 @@ TEST_F(Measuring, BenchSplitsTheTimeOfAStep) {
   EXPECT_NEAR(event.at("gemm_fraction").get<double>(),
               event.at("gflops").get<double>() / event.at("gemm_gflops").get<double>(), 1e-9);
   double sum = 0;
-  for (const auto& [part, seconds] : event.at("split").items())
+  for (const auto& [part, seconds] : event.at("split").items()) {
     sum += part == "read" || part == "ahead" ? 0 : seconds.get<double>();
+  }
   const double step = event.at("seconds").get<double>() / event.at("steps").get<double>();
   EXPECT_NEAR(sum, step, 1e-9);
   EXPECT_GE(event.at("split").at("other"), 0);

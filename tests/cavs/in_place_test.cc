@@ -2,6 +2,7 @@
 // the copies changes.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,44 +16,58 @@ namespace {
 constexpr int64_t kWidth = 6;
 constexpr int64_t kRowBytes = kWidth * static_cast<int64_t>(sizeof(float));
 
-// Leaves with a word, and nodes that multiply [h of child 0, h of child 1], in that order unless `crossed`.
+enum class TreeShape : uint8_t {
+  kTree,
+  kSharedLeaf,   // b is a child of both inner vertices
+  kMissingLeaf,  // there is no d
+  kTwin,         // c is both children of its parent
+};
+
+// Leaves with a word, and two types of inner vertices that multiply [h of child 0, h of child 1], in that order unless
+// `crossed`.
 struct TreeModel {
   explicit TreeModel(bool in_place, bool crossed = false) : model({.passes = {.in_place = in_place}}) {
-    auto h = model.State("h", {kWidth}), c = model.State("c", {kWidth});
-    auto words = model.Lookup("words", 9, kWidth);
+    const State h = model.State("h", {kWidth}), c = model.State("c", {kWidth});
+    const Expression words = model.Lookup("words", 9, kWidth);
     leaf.Define([&](Vertex& v) {
-      auto x = Tanh(v.Pull(words, "word"));
+      const Expression x = Tanh(v.Pull(words, "word"));
       v.Scatter(h, x);
       v.Scatter(c, x * x);
       v.Push("h", x);
     });
-    node.Define([&](Vertex& v) {
-      auto left = v.Gather(crossed ? 1 : 0, h), right = v.Gather(crossed ? 0 : 1, h);
-      auto x = Tanh(Affine(Concat(left, right), model.Parameter("U", {2 * kWidth, kWidth}),
-                           model.Parameter("b", {kWidth}))) +
-               v.Gather(0, c) * v.Gather(1, c);
-      v.Scatter(h, x);
-      v.Scatter(c, Sigmoid(x));
-      v.Push("h", x);
-    });
-    auto logits = Affine(model.Pushed("h"), model.Parameter("W", {kWidth, 3}), model.Parameter("bias", {3}));
+    for (VertexType* type : {&node, &root}) {
+      const std::string name = type == &node ? "node" : "root";
+      type->Define([&](Vertex& v) {
+        const Expression left = v.Gather(crossed ? 1 : 0, h), right = v.Gather(crossed ? 0 : 1, h);
+        const Expression u = model.Parameter(name + ".U", {2 * kWidth, kWidth});
+        const Expression x = Tanh(Affine(Concat(left, right), u, model.Parameter(name + ".b", {kWidth}))) +
+                             v.Gather(0, c) * v.Gather(1, c);
+        v.Scatter(h, x);
+        v.Scatter(c, Sigmoid(x));
+        v.Push("h", x);
+      });
+    }
+    const Expression logits =
+        Affine(model.Pushed("h"), model.Parameter("W", {kWidth, 3}), model.Parameter("bias", {3}));
     model.Loss(CrossEntropy(logits, model.Label("label", 3)));
     SetSmallValues(&model);
   }
 
-  // ((a b) (c d)), with one leaf shared, or one missing, if asked for.
-  InputGraph Tree(bool shares, bool misses) const {
+  // ((a b) (c d)), with what `shape` says.
+  InputGraph Tree(TreeShape shape) const {
     GraphBuilder g(model);
     const int32_t a = g.Add(leaf, {{"word", 1}}), b = g.Add(leaf, {{"word", 2}, {"label", 1}});
     const int32_t left = g.Add(node, {{"label", 0}}, {a, b});
-    const int32_t c = shares ? b : g.Add(leaf, {{"word", 3}});
-    const int32_t d = misses ? kNone : g.Add(leaf, {{"word", 4}});
-    g.Add(node, {{"label", 2}}, {left, g.Add(node, {}, {c, d})});
+    const int32_t c = shape == TreeShape::kSharedLeaf ? b : g.Add(leaf, {{"word", 3}});
+    const int32_t d = shape == TreeShape::kTwin          ? c
+                      : shape == TreeShape::kMissingLeaf ? kNone
+                                                         : g.Add(leaf, {{"word", 4}});
+    g.Add(root, {{"label", 2}}, {left, g.Add(node, {}, {c, d})});
     return g.Build();
   }
 
   Model model;
-  VertexType leaf = model.VertexType("leaf", 0), node = model.VertexType("node", 2);
+  VertexType leaf = model.VertexType("leaf", 0), node = model.VertexType("node", 2), root = model.VertexType("root", 2);
 };
 
 // What a minibatch of two graphs gives, and the bytes that it copies.
@@ -61,11 +76,11 @@ struct Figures {
   int64_t copied = 0;
 };
 
-Figures Run(TreeModel& subject, bool shares, bool misses, const SessionOptions& options) {
+Figures Run(TreeModel& subject, TreeShape shape, const SessionOptions& options) {
   Session session(subject.model, options);
   std::vector<InputGraph> graphs;
-  graphs.push_back(subject.Tree(shares, misses));
-  graphs.push_back(subject.Tree(false, false));
+  graphs.push_back(subject.Tree(shape));
+  graphs.push_back(subject.Tree(TreeShape::kTree));
   const std::vector<Example> examples = {{&graphs[0], 0}, {&graphs[1], 1}};
   Figures figures;
   const BatchReport report = session.Accumulate(examples);
@@ -82,28 +97,33 @@ Figures Run(TreeModel& subject, bool shares, bool misses, const SessionOptions& 
   return figures;
 }
 
-// Bytes that the gathers of both graphs copied in place of `slots` rows without.
-void ExpectSaved(bool shares, bool misses, SharingPolicy sharing, int64_t slots, bool crossed = false) {
+// In place, the gathers of both graphs copy fewer bytes, by those of `slots` rows; nothing else changes.
+void ExpectSaved(TreeShape shape, SharingPolicy sharing, int64_t slots, bool crossed = false) {
   for (const PoolPolicy memory : {PoolPolicy::kArena, PoolPolicy::kPlanned, PoolPolicy::kMalloc}) {
-    const SessionOptions options{.memory = memory, .sharing = sharing};
-    TreeModel with(true, crossed), without(false, crossed);
-    const Figures in_place = Run(with, shares, misses, options);
-    const Figures copied = Run(without, shares, misses, options);
-    EXPECT_EQ(in_place.values, copied.values);
-    EXPECT_EQ(copied.copied - in_place.copied, slots * kRowBytes);
+    for (const int threads : {1, 2}) {
+      const SessionOptions options{
+          .memory = memory, .sharing = sharing, .threads = threads, .parallel = ParallelPolicy::kShard};
+      TreeModel with(true, crossed), without(false, crossed);
+      const Figures in_place = Run(with, shape, options);
+      const Figures copied = Run(without, shape, options);
+      EXPECT_EQ(in_place.values, copied.values);
+      EXPECT_EQ(copied.copied - in_place.copied, slots * kRowBytes);
+    }
   }
 }
 
-TEST(InPlace, TreesAreNotCopied) { ExpectSaved(false, false, SharingPolicy::kOff, 12); }
+TEST(InPlace, TreesAreNotCopied) { ExpectSaved(TreeShape::kTree, SharingPolicy::kOff, 12); }
 
-TEST(InPlace, ASharedChildIsCopiedForItsSecondParent) { ExpectSaved(true, false, SharingPolicy::kOff, 11); }
+TEST(InPlace, ASharedChildIsCopiedForItsSecondParent) { ExpectSaved(TreeShape::kSharedLeaf, SharingPolicy::kOff, 11); }
 
-TEST(InPlace, AMissingChildIsAZeroRow) { ExpectSaved(false, true, SharingPolicy::kOff, 11); }
+TEST(InPlace, AChildInBothSlotsIsCopiedForTheSecond) { ExpectSaved(TreeShape::kTwin, SharingPolicy::kOff, 11); }
+
+TEST(InPlace, AMissingChildIsAZeroRow) { ExpectSaved(TreeShape::kMissingLeaf, SharingPolicy::kOff, 11); }
 
 // Leaves 1 to 4 are the same ones in both graphs.
-TEST(InPlace, SharedLeavesAreCopiedForAllButOneParent) { ExpectSaved(false, false, SharingPolicy::kInputs, 8); }
+TEST(InPlace, SharedLeavesAreCopiedForAllButOneParent) { ExpectSaved(TreeShape::kTree, SharingPolicy::kInputs, 8); }
 
-TEST(InPlace, SlotsInAnotherOrderAreCopied) { ExpectSaved(false, false, SharingPolicy::kOff, 0, true); }
+TEST(InPlace, SlotsInAnotherOrderAreCopied) { ExpectSaved(TreeShape::kTree, SharingPolicy::kOff, 0, true); }
 
 }  // namespace
 }  // namespace cavs

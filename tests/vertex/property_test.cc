@@ -93,7 +93,7 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
   const std::vector<RunPolicy> policies = AllRunPolicies();
   const std::vector<PassOptions> all_passes = AllPassOptions();
   Difference worst;
-  int64_t runs = 0;
+  int64_t runs = 0, with_nests = 0;
   for (uint64_t seed = 100; seed < 180; ++seed) {
     Subject subject(seed, seed % 2 == 0);
     CounterRandom random(seed, 79);
@@ -102,6 +102,7 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
       const RunPolicy policy = policies[static_cast<size_t>(random.Below(std::ssize(policies)))];
       const bool shares_inputs = repeat == 0;
       const auto executable = CompileAndPack(subject.f, true, passes, &subject.parameters, shares_inputs);
+      with_nests += executable->nests().empty() ? 0 : 1;
       Runner runner(executable, &subject.parameters, policy);
       // Minibatches of different sizes on the same Executor: nothing of one may show in the next.
       for (const int64_t graphs : {5, 1, 12}) {
@@ -118,6 +119,7 @@ TEST(Property, RandomModelsEqualTheInterpreter) {
     }
   }
   Print("random models", worst, runs);
+  EXPECT_GE(with_nests, 8) << "of 160 executables";
 }
 
 // Operands of products are rounded to bf16, packed ones and those of gradients: results are near, and equal bit for bit

@@ -70,7 +70,8 @@ void ModelMaker::DefineType(const VertexType& type, int32_t children) {
     if (children == kAnyArity) AddChildSum(v);
     if (children > 1 && Chance(0.7)) {
       // The usual start of a cell: all that is read, side by side, times one matrix; then gates.
-      const Expression all = Concat(std::span<const Expression>(sources_));
+      const Expression all =
+          Chance(0.7) ? ChildrenSideBySide(v, children) : Concat(std::span<const Expression>(sources_));
       const int64_t width = 2 + Below(5);
       const auto [i, o, u] = Split<3>(Affine(all, Weights(all.shape().width(), 3 * width), Bias(3 * width)));
       values_.push_back(Sigmoid(i) * Tanh(u));
@@ -80,6 +81,15 @@ void ModelMaker::DefineType(const VertexType& type, int32_t children) {
     for (int64_t i = 0; i < steps; ++i) AddStep();
     Publish(v);
   });
+}
+
+// One state of all children, which may be computed where this wants it.
+Expression ModelMaker::ChildrenSideBySide(Vertex& v, int32_t children) {
+  const State state = Pick(states_);
+  std::vector<Expression> slots;
+  slots.reserve(static_cast<size_t>(children));
+  for (int32_t slot = 0; slot < children; ++slot) slots.push_back(v.Gather(slot, state));
+  return Concat(std::span<const Expression>(slots));
 }
 
 void ModelMaker::AddInputs(Vertex& v) {

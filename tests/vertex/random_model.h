@@ -35,6 +35,7 @@ class ModelMaker {
   Expression Fit(const Expression& x, int64_t width);
   void DefineType(const VertexType& type, int32_t children);
   void AddInputs(Vertex& v);
+  Expression ChildrenSideBySide(Vertex& v, int32_t children);
   void AddGates();
   Expression Gate(const Expression& x, const Expression& y, int64_t width);
   void AddChildSum(Vertex& v);

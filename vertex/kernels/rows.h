@@ -16,12 +16,11 @@
 
 namespace cavs::cpu {
 
-// dst[r] = src[r]. Rows of dst may be rows of src: those that are their own source, and such as are read for no other.
+// dst[r] = src[r]. A row of dst may be a row of src: its own source, or one that no row of dst is copied from.
 void CopyRows(Operand dst, ConstOperand src, int64_t rows, int64_t width, ThreadPool& pool);
 
-// dst[r] = the sum of src[e] over the edges e in [begin[r], begin[r + 1]), in order and, where they
-// are many, in blocks of 64; none gives zeros. src is
-// addressed by edge, begin is [rows + 1] and need not start at 0.
+// dst[r] = the sum of src[e] over the edges e in [begin[r], begin[r + 1]), in order and, where they are many, in blocks
+// of 64; none gives zeros. src is addressed by edge, begin is [rows + 1] and need not start at 0.
 void SegmentSum(Operand dst, ConstOperand src, const int64_t* begin, int64_t rows, int64_t width, ThreadPool& pool);
 
 // A row of one of several operands, which must have it: an index of the operand may not leave it out.

@@ -122,7 +122,7 @@ class PackedForm {
         descriptor_(PackedDescriptor(engine, terms_, columns, precision)),
         data_(hwy::AllocateAligned<uint8_t>(descriptor_.get_size())),
         memory_(descriptor_, engine, data_.get()),
-        in_panels_(precision == Precision::kBf16 || descriptor_ == PanelDescriptor(terms_, columns, precision)) {
+        in_panels_(descriptor_ == PanelDescriptor(terms_, columns, precision)) {
     CAVS_CHECK(data_ != nullptr, "no {} bytes for packed weights", descriptor_.get_size());
   }
 
