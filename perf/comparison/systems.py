@@ -46,8 +46,8 @@ class Cavs:
         self.command = [program, "bench", f"--model={workload.model}", f"--data={source}",
                         f"--hidden={workload.hidden}", f"--embed={workload.embed}", f"--batch_size={batch_size}",
                         f"--minibatches={minibatches}", f"--mode={'train' if mode == 'train' else 'infer'}",
-                        f"--threads={self.threads}", f"--prefetch={prefetch}", "--optimizer=sgd", f"--lr={LEARNING_RATE}",
-                        "--quiet", *flags]
+                        f"--threads={self.threads}", f"--prefetch={prefetch}", "--optimizer=sgd",
+                        f"--lr={LEARNING_RATE}", "--quiet", *flags]
 
     def measure(self, seconds):
         return self.run(seconds)
@@ -155,13 +155,16 @@ class Choices:
             with open(path, encoding="utf-8") as file:
                 self.known = json.load(file)
 
-    def get(self, key, settings, find):
-        """The trials that `find` returned for this key and at least these settings, now or in an earlier run."""
-        trials = self.known.get(key, [])
-        if not {trial["setting"] for trial in trials} >= set(settings) or not any_ran(trials):
-            trials = self.known[key] = find()
-            with open(self.path, "w", encoding="utf-8") as file:
-                json.dump(self.known, file, indent=1)
+    def get(self, keys, settings, find):
+        """The trials of at least these settings that are known for the first of the keys that has some; where none has,
+        those that `find` returns, kept under the last key."""
+        for key in keys:
+            trials = self.known.get(key, [])
+            if {trial["setting"] for trial in trials} >= set(settings) and any_ran(trials):
+                return trials
+        trials = self.known[keys[-1]] = find()
+        with open(self.path, "w", encoding="utf-8") as file:
+            json.dump(self.known, file, indent=1)
         return trials
 
 
@@ -185,12 +188,17 @@ class Peer:
         self.worker, loaded = self.load()
         environment.versions = loaded["versions"]
         counts = [1] if mode == "latency" else sorted({1, threads})
-        key = "|".join([workload.name, mode, precision, str(threads), self.system, *environment.versions.values()])
         self.trial_seconds = QUICK_TRIAL_SECONDS if quick else TRIAL_SECONDS
+        # A quick run believes the longer trials of a full one, never the other way round.
+        lengths = [(self.minibatches, self.trial_seconds)]
+        if workload.whole:
+            lengths.insert(0, (batches(workload.whole, mode)[1], TRIAL_SECONDS))
+        keys = ["|".join([workload.name, mode, precision, str(threads), self.system, *environment.versions.values(),
+                          f"{minibatches} minibatches", f"{seconds} s"]) for minibatches, seconds in lengths]
         left_out = loaded.get("slow_to_start", []) if quick else []
         settings = [setting for setting in loaded["settings"] if setting not in left_out]
         try:
-            trials = choices.get(key, settings, lambda: self.find(settings, counts))
+            trials = choices.get(keys, settings, lambda: self.find(settings, counts))
         except Unavailable:
             self.worker.close()
             raise

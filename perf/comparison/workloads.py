@@ -1,6 +1,7 @@
 """The workloads that perf/compare knows by name."""
 import dataclasses
 import os
+from typing import Optional
 
 from comparison import corpora
 
@@ -19,10 +20,11 @@ class Workload:
     embed: int
     batch_size: int
     minibatches: int  # the first so many are run, over and over
+    whole: Optional["Workload"] = None  # what this one was shortened from
 
     def shortened(self):
         """For --quick: fewer minibatches of the same size."""
-        return dataclasses.replace(self, minibatches=max(1, self.minibatches // 4))
+        return dataclasses.replace(self, minibatches=max(1, self.minibatches // 4), whole=self)
 
     def examples(self):
         return self.batch_size * self.minibatches

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from tree_plan import TreePlan
+from tree_plan import ForestPlan, TreePlan
 from worker import LEARNING_RATE
 
 
@@ -149,31 +149,6 @@ class TreeFc(TreeModel):
     @staticmethod
     def cell(h, weights, bias):
         return (torch.relu(torch.addmm(bias, h, weights)),)
-
-
-class ForestPlan:
-    """Pairs of trees with any number of children: vertices are rows ordered by height, edges by their parent's row."""
-
-    def __init__(self, batch):
-        trees = [example.vertices - 1 for example in batch]  # the last vertex joins both trees
-        firsts = np.cumsum(trees) - trees
-        height = np.concatenate([example.height[:-1] for example in batch])
-        order = np.argsort(height, kind="stable")
-        row = np.empty(len(height), np.int64)
-        row[order] = np.arange(len(height))
-        child = np.concatenate([example.child[:-2] + first for example, first in zip(batch, firsts)])
-        counts = np.concatenate([np.diff(example.child_begin[:-1]) for example in batch])
-        parent = np.repeat(row, counts)
-        edges = np.argsort(parent, kind="stable")
-        self.rows = len(height)
-        self.words = torch.from_numpy(np.concatenate([example.word[:-1] for example in batch])[order])
-        self.child, self.parent = torch.from_numpy(row[child[edges]]), torch.from_numpy(parent[edges])
-        bounds = np.concatenate([[0], np.cumsum(np.bincount(height))])
-        self.levels = list(zip(bounds[:-1].tolist(), bounds[1:].tolist()))
-        self.edges = np.searchsorted(parent[edges], bounds).tolist()  # where a level's edges begin
-        roots = np.concatenate([example.child[-2:] + first for example, first in zip(batch, firsts)])
-        self.roots = torch.from_numpy(row[roots])
-        self.targets = torch.from_numpy(np.stack([example.target for example in batch]))
 
 
 class ChildSumTreeLstm(Model):

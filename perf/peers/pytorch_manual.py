@@ -5,8 +5,9 @@ go into buffers of all rows, and the gradients of parameters are one product ove
 the models being compared.
 """
 import torch
+from torch.nn import functional
 
-from tree_plan import TreePlan
+from tree_plan import ForestPlan, TreePlan
 from worker import LEARNING_RATE
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
@@ -26,21 +27,31 @@ class Values:
         self.tanh = model.buffer(plan.rows, model.hidden)
 
 
-class TreeModel:
-    """What the tree models share: words, the classifier over h, the step. `row_gates`: widths of h that a row's product
-    has. The cells of the subclass write states into `slots` and turn gates into what the backward pass reads."""
+class Model:
+    """Parameters, their lowered copies, and stochastic gradient descent. `row_gates`: widths of h that a product with
+    node.U has."""
     row_gates = 0
 
     def __init__(self, parameters, dtype):
         self.parameters = parameters
         self.dtype = dtype
-        self.hidden = parameters["head.W"].shape[0]
+        self.hidden = parameters["node.U"].shape[1] // self.row_gates
 
     def weights(self):
         return {name: value.to(self.dtype) for name, value in self.parameters.items() if name != "words"}
 
     def buffer(self, rows, width):
         return torch.empty(rows, width, dtype=self.dtype)
+
+    def update(self, gradients, plan, d_words):
+        for name, gradient in gradients.items():
+            self.parameters[name].add_(gradient, alpha=-LEARNING_RATE)
+        self.parameters["words"].index_add_(0, plan.words, d_words.float(), alpha=-LEARNING_RATE)
+
+
+class TreeModel(Model):
+    """What the models of binary trees share: the classifier over h, the step. The cells of the subclass write states
+    into `slots` and turn gates into what the backward pass reads."""
 
     @staticmethod
     def product(x, w, weights, bias):
@@ -94,11 +105,6 @@ class TreeModel:
             dh = torch.zeros_like(h).index_copy_(0, plan.labelled, dh)
         return -picked.sum().item(), dh, {"head.W": rows.t() @ d_logits, "head.b": d_logits.sum(0)}
 
-    def update(self, gradients, plan, d_words):
-        for name, gradient in gradients.items():
-            self.parameters[name].add_(gradient, alpha=-LEARNING_RATE)
-        self.parameters["words"].index_add_(0, plan.words, d_words.float(), alpha=-LEARNING_RATE)
-
 
 class TreeLstm(TreeModel):
     row_gates = 5
@@ -115,6 +121,7 @@ class TreeLstm(TreeModel):
 
     @staticmethod
     def leaf_backward(gates, tanh_c, slots, dh, dc, d_gates):
+        """Returns the gradient of c."""
         (i, o, u), (d_i, d_o, d_u) = gates.chunk(3, 1), d_gates.chunk(3, 1)
         d_out = dh.index_select(0, slots)
         d_cell = d_out * o
@@ -126,6 +133,7 @@ class TreeLstm(TreeModel):
         both = slice(0, 2 * i.shape[1])
         sigmoid_backward(d_gates[:, both], gates[:, both], grad_input=d_gates[:, both])
         tanh_backward(d_u, u, grad_input=d_u)
+        return d_cell
 
     @staticmethod
     def row_forward(gates, tanh_c, children, slots, h, c):
@@ -180,3 +188,92 @@ class TreeFc(TreeModel):
     @staticmethod
     def row_backward(gates, _, children, slots, dh, dc, d_gates, d_children):
         torch.mul(dh.index_select(0, slots), gates > 0, out=d_gates)
+
+
+class ForestValues:
+    """What a minibatch of a child-sum model computes: h and c by slot, the forget gates by edge, and by row the gates
+    i, o, u and what the words add to f, tanh c, and the sum of h over the children."""
+
+    def __init__(self, model, plan, w):
+        self.h, self.c, self.tanh = (model.buffer(plan.rows, model.hidden) for _ in range(3))
+        self.x = model.parameters["words"].index_select(0, plan.words).to(model.dtype)
+        self.gates = torch.addmm(w["node.b"], self.x, w["node.W"])
+        self.sums = torch.zeros_like(self.h)
+        self.forget = model.buffer(len(plan.parent), model.hidden)
+
+
+class ChildSumTreeLstm(Model):
+    row_gates = 3
+
+    def forward(self, plan, w):
+        v, iou = ForestValues(self, plan, w), slice(0, 3 * self.hidden)
+        for level, (begin, end) in enumerate(plan.levels):
+            gates, tanh_c, slots = v.gates[begin:end], v.tanh[begin:end], plan.row_slots[begin:end]
+            if level == 0:
+                TreeLstm.leaf_forward(gates[:, iou], tanh_c, slots, v.h, v.c)
+                continue
+            edges = slice(plan.edges[level], plan.edges[level + 1])
+            parent, forget = plan.parent[edges] - begin, v.forget[edges]
+            gates[:, iou].addmm_(v.sums[begin:end].index_add_(0, parent, v.h[edges]), w["node.U"])
+            torch.addmm(gates[:, 3 * self.hidden:].index_select(0, parent), v.h[edges], w["node.U_f"], out=forget)
+            forget.sigmoid_()
+            gates[:, :2 * self.hidden].sigmoid_()
+            i, o, u, _ = gates.chunk(4, 1)
+            cell = (i * u.tanh_()).index_add_(0, parent, forget * v.c[edges])
+            torch.tanh(cell, out=tanh_c)
+            v.c.index_copy_(0, slots, cell)
+            v.h.index_copy_(0, slots, o * tanh_c)
+        return v
+
+    def head(self, plan, w, h):
+        """Both roots of every pair, their features, the similarity, and the logits."""
+        left, right = h[len(plan.parent):].view(-1, 2, self.hidden).unbind(1)
+        features = torch.cat([left * right, (left - right).abs()], 1)
+        similarity = torch.addmm(w["pair.b"], features, w["pair.W"]).sigmoid_()
+        return left, right, features, similarity, torch.addmm(w["head.b"], similarity, w["head.W"]).float()
+
+    def head_backward(self, plan, w, h, scale):
+        """The loss, the gradient of the roots' h, and those of the parameters."""
+        left, right, features, similarity, logits = self.head(plan, w, h)
+        logarithms = torch.log_softmax(logits, 1)
+        loss = functional.kl_div(logarithms, plan.targets, reduction="sum").item()
+        d_logits = logarithms.exp().sub_(plan.targets).mul_(scale).to(self.dtype)  # targets sum to 1
+        d_pair = torch.ops.aten.sigmoid_backward(d_logits @ w["head.W"].t(), similarity)
+        d_product, d_distance = (d_pair @ w["pair.W"].t()).chunk(2, 1)
+        d_distance = d_distance * (left - right).sign()
+        d_roots = torch.stack([d_product * right + d_distance, d_product * left - d_distance], 1)
+        return loss, d_roots.view(-1, self.hidden), {
+            "head.W": similarity.t() @ d_logits, "head.b": d_logits.sum(0),
+            "pair.W": features.t() @ d_pair, "pair.b": d_pair.sum(0)}
+
+    def infer(self, batch):
+        plan, w = ForestPlan(batch), self.weights()
+        return self.head(plan, w, self.forward(plan, w).h)[-1]
+
+    def train(self, batch):
+        plan, w = ForestPlan(batch), self.weights()
+        v, iou, inner = self.forward(plan, w), slice(0, 3 * self.hidden), slice(plan.levels[0][1], None)
+        loss, d_roots, gradients = self.head_backward(plan, w, v.h, 1 / len(batch))
+        dh, dc = torch.empty_like(v.h), torch.empty_like(v.c)
+        dh[len(plan.parent):], dc[len(plan.parent):] = d_roots, 0
+        d_gates, d_forget = torch.empty_like(v.gates), torch.empty_like(v.forget)
+        for level, (begin, end) in reversed(list(enumerate(plan.levels))):
+            d_iou = d_gates[begin:end, iou]
+            d_cell = TreeLstm.leaf_backward(v.gates[begin:end, iou], v.tanh[begin:end], plan.row_slots[begin:end], dh,
+                                            dc, d_iou)
+            if level == 0:
+                continue
+            edges = slice(plan.edges[level], plan.edges[level + 1])
+            parent, forget = plan.parent[edges] - begin, v.forget[edges]
+            d_edge = d_cell.index_select(0, parent)
+            torch.mul(d_edge, forget, out=dc[edges])
+            sigmoid_backward(d_edge.mul_(v.c[edges]), forget, grad_input=d_forget[edges])
+            torch.addmm((d_iou @ w["node.U"].t()).index_select(0, parent), d_forget[edges], w["node.U_f"].t(),
+                        out=dh[edges])
+        d_gates[:, 3 * self.hidden:].zero_().index_add_(0, plan.parent, d_forget)
+        gradients["node.U"] = v.sums[inner].t() @ d_gates[inner, iou]
+        gradients["node.U_f"] = v.h[:len(plan.parent)].t() @ d_forget
+        gradients["node.W"] = v.x.t() @ d_gates
+        gradients["node.b"] = d_gates.sum(0)
+        self.update(gradients, plan, d_gates @ w["node.W"].t())
+        return loss

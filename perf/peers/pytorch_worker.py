@@ -21,7 +21,8 @@ MODELS = {
     "tree_lstm": {"manual": pytorch_manual.TreeLstm, "autograd": pytorch_autograd.TreeLstm},
     "tree_fc": {"manual": pytorch_manual.TreeFc, "autograd": pytorch_autograd.TreeFc},
     "lstm_lm": {"packed": pytorch_autograd.PackedLstm, "padded": pytorch_autograd.PaddedLstm},
-    "child_sum_tree_lstm": {"autograd": pytorch_autograd.ChildSumTreeLstm},
+    "child_sum_tree_lstm": {"manual": pytorch_manual.ChildSumTreeLstm,
+                            "autograd": pytorch_autograd.ChildSumTreeLstm},
 }
 
 

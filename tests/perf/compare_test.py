@@ -18,15 +18,18 @@ from comparison import chart, check, corpora, report, systems
 from comparison.workloads import MODES, QUICK, WORKLOADS
 from peers import tensor_file
 
-# Speaks the protocol of peers/worker.py; a hundred examples a second with setting "slow", two hundred with "fast".
+# Speaks the protocol of peers/worker.py; a hundred examples a second with setting "slow", two hundred with "fast". It
+# answers "broken" with an error and dies of "fatal".
 STAND_IN = """
 import json, sys
 for line in sys.stdin:
     request = json.loads(line)
     if request["do"] == "load":
-        answer = {"settings": ["slow", "broken", "fast"], "versions": {"StandIn": "1.0"}}
+        answer = {"settings": ["slow", "broken", "fatal", "fast"], "versions": {"StandIn": "1.0"}}
     elif request.get("setting") == "broken":
         answer = {"error": "no such luck"}
+    elif request.get("setting") == "fatal":
+        sys.exit("no memory left")
     elif request["do"] == "run":
         examples = request["batch_size"] * request["minibatches"]
         speed = 200 if request["setting"] == "fast" else 100
@@ -193,14 +196,34 @@ class Workers(Files):
 
         ran = {"setting": "a", "threads": 1, "examples_per_s": 3.0}
         failed = {"setting": "a", "threads": 1, "failure": "no luck"}
-        choices.get("key", ["a"], lambda: find(failed))
-        choices.get("key", ["a"], lambda: find(ran))
-        choices.get("key", ["a"], lambda: find(failed))
+        choices.get(["key"], ["a"], lambda: find(failed))
+        choices.get(["key"], ["a"], lambda: find(ran))
+        choices.get(["key"], ["a"], lambda: find(failed))
         self.assertEqual(calls, [(failed,), (ran,)])
         again = systems.Choices(self.path("choices.json"), forget=False)
-        self.assertEqual(again.get("key", ["a"], lambda: find(failed)), [ran])
-        again.get("key", ["a", "b"], lambda: find(ran))
+        self.assertEqual(again.get(["key"], ["a"], lambda: find(failed)), [ran])
+        again.get(["key"], ["a", "b"], lambda: find(ran))
         self.assertEqual(len(calls), 3)
+
+    def test_quick_runs_believe_full_trials_and_never_the_other_way_round(self):
+        self.write("environments/dynet/ready.json", json.dumps({"command": [sys.executable,
+                                                                            self.write("stand_in.py", STAND_IN)]}))
+        environment = systems.Environment("dynet", self.path("environments"))
+        self.addCleanup(environment.log.close)
+        workload = next(workload for workload in WORKLOADS if workload.minibatches > 1)
+
+        def lengths_tried(*runs):
+            """Minibatches and seconds in the keys of all trials that these runs make, one after the other."""
+            choices = systems.Choices(self.path("choices.json"), forget=True)
+            for quick in runs:
+                systems.Peer(environment, "data", workload.shortened() if quick else workload, "train", "fp32", 1,
+                             choices, quick).close()
+            return [key.split("|")[-2:] for key in choices.known]
+
+        full = [f"{workload.minibatches} minibatches", f"{systems.TRIAL_SECONDS} s"]
+        quick = [f"{workload.shortened().minibatches} minibatches", f"{systems.QUICK_TRIAL_SECONDS} s"]
+        self.assertEqual(lengths_tried(True, False, True), [quick, full])
+        self.assertEqual(lengths_tried(False, True), [full])
 
 
 class Setup(Files):
@@ -265,6 +288,7 @@ class Compare(Files):
         peer = next(found for found in rows if found["system"] == "dynet" and found["mode"] == "train")
         self.assertEqual((peer["settings"], peer["ratio_to_best_peer"]), ("fast", 1))
         self.assertEqual(peer["tried"]["broken, 1 threads"], "no such luck")
+        self.assertIn("no memory left", peer["tried"]["fatal, 1 threads"])
         self.assertAlmostEqual(peer["examples_per_s"], 200)
         ours = next(found for found in rows if found["settings"] == "defaults" and found["mode"] == "train")
         self.assertGreater(ours["examples_per_s"], 0)
@@ -280,7 +304,16 @@ class Compare(Files):
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.count("WRONG: losses off"), 2)
         self.assertIn("dynet fp32, broken: did not run: no such luck", done.stderr)
-        self.assertIn("0 equal, 2 wrong, 1 did not run", done.stderr)
+        self.assertIn("dynet fp32, fatal: did not run: its worker ended with code 1", done.stderr)
+        self.assertIn("0 equal, 2 wrong, 2 did not run", done.stderr)
+
+    def test_a_check_that_found_nothing_equal_fails(self):
+        done = self.run_compare("--check", "--peers", "dgl")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 equal, 0 wrong, 1 did not run", done.stderr)
+        done = self.run_compare("--check", "--workloads", "child_sum_sick_h150_b25")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("0 equal, 0 wrong, 0 did not run", done.stderr)
 
     def test_wrong_command_lines(self):
         for words, message in [(["--workloads", "x"], "expected workloads of"), (["--rounds", "-1"], "above 0"),
