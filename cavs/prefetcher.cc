@@ -13,8 +13,9 @@ constexpr int64_t kVerticesAhead = 8192;
 
 // Planned on one core and read on another, a minibatch costs whoever runs it cache misses. Measured on two cores, with
 // one and with two computing threads: where planning takes 3 percent of a step or less, as in training, speed changes
-// by -2 to +2 percent, within noise; where it takes 7 percent, as in inference at H = 64, by +4 to +7 percent.
-constexpr double kShareWorthAThread = 0.05;
+// by -2 to +2 percent, within noise; at 7 to 9 percent, as in inference at H = 64, by +4 to +7 percent on an idle
+// machine, and by -9 to +7 where other processes want the cores; at 23 percent by +8 to +22.
+constexpr double kShareWorthAThread = 0.1;
 constexpr double kFading = 0.9;
 
 }  // namespace
@@ -77,6 +78,7 @@ void Prefetcher::End() {
   is_filling_ = false;
   ready_.wait(lock, [this] { return !is_busy_; });
   source_ = nullptr;
+  free_.reserve(free_.size() + ahead_.size());
   for (std::unique_ptr<Slot>& slot : ahead_) free_.push_back(std::move(slot));
   ahead_.clear();
   vertices_ahead_ = 0;

@@ -4,7 +4,7 @@
 // minibatches come in order, the same bits as planned by the Session, and what planning one throws is thrown where that
 // one is asked for. It plans as far ahead as a few thousand vertices reach, and at least one minibatch, so that small
 // minibatches do not each pay for waking a thread; all memory is reused. PrefetchPolicy::kAuto has the thread work
-// where the machine has two cores and planning takes a twentieth of the time; else a minibatch is planned when asked
+// where the machine has two cores and planning takes a tenth of the time; else a minibatch is planned when asked
 // for. A Prefetcher is used by one thread at a time.
 #pragma once
 

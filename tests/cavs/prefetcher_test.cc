@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -174,8 +176,8 @@ TEST_P(Passes, GiveEveryMinibatchOnceAndInOrder) {
 TEST_P(Passes, MayEndAnywhereAndThenLeaveTheirDataAlone) {
   for (int64_t most = 0; most < 40; ++most) {
     // Gone when the pass is over: the address sanitizer sees who reads it later.
-    auto order = std::make_unique<std::vector<int32_t>>();
-    for (int32_t i = 199; i >= 0; --i) order->push_back(i);
+    const auto order = std::make_unique<std::vector<int32_t>>(200);
+    std::iota(order->rbegin(), order->rend(), 0);
     const Minibatches minibatches(task_.train.graphs, 2, *order);
     const std::vector<int64_t> taken = Take(minibatches, minibatches.size(), most);
     ASSERT_EQ(std::ssize(taken), most);
