@@ -45,6 +45,9 @@ constexpr std::array<Field<EpochReport, double>, 8> kNumbers = {{{"train_loss", 
                                                                  {"schedule_s", &EpochReport::schedule_s},
                                                                  {"wait_s", &EpochReport::wait_s}}};
 
+// A figure that states of earlier versions lack; it counts as 0.
+constexpr std::string_view kLaterFigure = "wait_s";
+
 // Calls visit(name, number) for every number of a state; `State` is TrainingState or const TrainingState.
 template <typename State, typename Visit>
 void VisitNumbers(State& state, Visit visit) {
@@ -111,6 +114,7 @@ class CheckpointReader {
     TrainingState state;
     VisitNumbers(state, [&](std::string_view name, auto& number) {
       using Number = std::remove_reference_t<decltype(number)>;
+      if (name.ends_with(kLaterFigure) && file_.Find(name) == nullptr) return;
       const StoredTensor& tensor = Find(std::string(name), TypeOf(number), {1});
       number = tensor.Values<Number>().front();
     });

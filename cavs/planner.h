@@ -1,5 +1,5 @@
-// Planner: what of a minibatch depends on its graphs alone, made before it runs: graphs packed, equal vertices merged,
-// shards cut, tasks scheduled.
+// Planner: what is made of the graphs of a minibatch before it runs: graphs packed, equal vertices merged, shards cut,
+// tasks scheduled. Index arrays and the numbering of distinct inputs are left to the Executor.
 //
 // A Session plans what it is given as examples by itself. Whoever knows the minibatches to come has them planned ahead,
 // on another thread (cavs/prefetcher.h): a Planner touches neither parameters nor the Session it was made for. Its

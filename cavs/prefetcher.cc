@@ -1,5 +1,6 @@
 #include "cavs/prefetcher.h"
 
+#include <system_error>
 #include <utility>
 
 #include "cavs/base/error.h"
@@ -10,19 +11,31 @@ namespace {
 // Waking a thread took 20 us of who does it (on a virtual machine, where it is dearest), planning 37 vertices 6 us.
 constexpr int64_t kMinibatchesAhead = 32;
 constexpr int64_t kVerticesAhead = 8192;
+// Those ahead, the last of which may be in planning, and the one in use.
+constexpr size_t kSlots = kMinibatchesAhead + 1;
 
 // Planned on one core and read on another, a minibatch costs whoever runs it cache misses. Measured on two cores, with
 // one and with two computing threads: where planning takes 3 percent of a step or less, as in training, speed changes
-// by -2 to +2 percent, within noise; where it takes 7 percent, as in inference at H = 64, by +4 to +7 percent.
-constexpr double kShareWorthAThread = 0.05;
+// by -2 to +2 percent, within noise; at 7 to 9 percent, as in inference at H = 64, by +4 to +7 percent on an idle
+// machine, and by -9 to +7 where other processes want the cores; at 23 percent by +8 to +22.
+constexpr double kShareWorthAThread = 0.1;
 constexpr double kFading = 0.9;
 
 }  // namespace
 
-Prefetcher::Prefetcher(const Session& session, bool training)
-    : training_(training), policy_(session.options().prefetch), planner_(session.MakePlanner()) {}
+Prefetcher::Prefetcher(Session& session, bool training)
+    : session_(session),
+      training_(training),
+      has_cores_(std::thread::hardware_concurrency() > 1),
+      policy_(session.options().prefetch),
+      planner_(session.MakePlanner()) {
+  ahead_.reserve(kSlots);
+  free_.reserve(kSlots);
+  while (free_.size() < kSlots) free_.push_back(std::make_unique<Slot>());
+}
 
 Prefetcher::~Prefetcher() {
+  session_.Forget();
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -34,7 +47,7 @@ Prefetcher::~Prefetcher() {
 
 bool Prefetcher::WantsThread() const {
   if (policy_ != PrefetchPolicy::kAuto) return policy_ == PrefetchPolicy::kOn;
-  return passing_ > 0 && planning_ >= kShareWorthAThread * passing_ && std::thread::hardware_concurrency() > 1;
+  return passing_ > 0 && planning_ >= kShareWorthAThread * passing_ && has_cores_;
 }
 
 bool Prefetcher::IsFarAhead() const {
@@ -47,14 +60,14 @@ bool Prefetcher::HasRoom() const {
   return ahead_.empty() || (2 * std::ssize(ahead_) <= kMinibatchesAhead && 2 * vertices_ahead_ <= kVerticesAhead);
 }
 
-std::unique_ptr<Prefetcher::Slot> Prefetcher::FreeSlot() {
-  if (free_.empty()) return std::make_unique<Slot>();
+std::unique_ptr<Prefetcher::Slot> Prefetcher::FreeSlot() noexcept {
   std::unique_ptr<Slot> slot = std::move(free_.back());
   free_.pop_back();
   return slot;
 }
 
 void Prefetcher::Plan(const Source& source, int64_t minibatch, Slot* slot) {
+  const StopWatch watch;
   slot->error = nullptr;
   try {
     source(minibatch, &examples_);
@@ -62,6 +75,7 @@ void Prefetcher::Plan(const Source& source, int64_t minibatch, Slot* slot) {
   } catch (...) {
     slot->error = std::current_exception();
   }
+  slot->seconds = watch.Seconds();
 }
 
 void Prefetcher::Begin(const Source* source, int64_t minibatches) {
@@ -91,7 +105,7 @@ void Prefetcher::Take() {
   } else {
     ready_.wait(lock, [this] { return !ahead_.empty(); });
     current_ = std::move(ahead_.front());
-    ahead_.pop_front();
+    ahead_.erase(ahead_.begin());
     vertices_ahead_ -= current_->vertices();
   }
   Fill();
@@ -99,7 +113,14 @@ void Prefetcher::Take() {
 
 void Prefetcher::Fill() {
   if (is_filling_ || !HasRoom() || !WantsThread()) return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { Loop(); });
+  if (!thread_.joinable()) {
+    try {
+      thread_ = std::thread([this] { Loop(); });
+    } catch (const std::system_error&) {
+      policy_ = PrefetchPolicy::kOff;
+      return;
+    }
+  }
   is_filling_ = true;
   work_.notify_one();
 }
@@ -129,17 +150,28 @@ Prefetcher::Pass::Pass(Prefetcher* prefetcher, int64_t minibatches, Source sourc
   prefetcher_->Begin(&source_, minibatches_);
 }
 
-Prefetcher::Pass::~Pass() { prefetcher_->End(); }
+Prefetcher::Pass::~Pass() {
+  Count();
+  prefetcher_->End();
+}
+
+void Prefetcher::Pass::Count() {
+  const double passed = since_last_.Restart();
+  if (!planning_) return;
+  prefetcher_->passing_ = kFading * prefetcher_->passing_ + passed;
+  prefetcher_->planning_ = kFading * prefetcher_->planning_ + *planning_;
+  planning_.reset();
+}
 
 const PlannedBatch* Prefetcher::Pass::Next() {
+  Count();
   if (next_ == minibatches_) return nullptr;
   Prefetcher& owner = *prefetcher_;
-  const double passed = since_last_.Restart();
-  if (next_++ > 0) owner.passing_ = kFading * owner.passing_ + passed;
+  ++next_;
   owner.Take();
   Slot& slot = *owner.current_;
   if (slot.error != nullptr) std::rethrow_exception(std::exchange(slot.error, nullptr));
-  if (owner.passing_ > 0) owner.planning_ = kFading * owner.planning_ + slot.planned.seconds();
+  planning_ = slot.seconds;
   slot.planned.set_waited(since_last_.Seconds());
   return &slot.planned;
 }

@@ -39,6 +39,10 @@ Session::Session(Model& model, const SessionOptions& options)
 
 Session::~Session() = default;
 
+void Session::RequireTraining() const {
+  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+}
+
 const PlannedBatch& Session::Plan(std::span<const Example> examples, bool training) {
   Plan(examples, training, &whole_);
   return whole_;
@@ -146,20 +150,20 @@ const BatchReport& Session::Forward(const PlannedBatch& minibatch, HeadRows head
   InParts([this] { RunForward(); },
           [&] {
             Report();
-            visit();
+            if (visit) visit();
           });
   return report_;
 }
 
 const BatchReport& Session::Accumulate(std::span<const Example> examples, int64_t graphs_in_step,
                                        const PartVisitor& visit) {
-  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  RequireTraining();
   return Accumulate(Plan(examples, /*training=*/true), graphs_in_step, visit);
 }
 
 const BatchReport& Session::Accumulate(const PlannedBatch& minibatch, int64_t graphs_in_step,
                                        const PartVisitor& visit) {
-  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  RequireTraining();
   CAVS_CHECK(minibatch.training(), "Accumulate over a minibatch that is not planned for training");
   Begin(minibatch, HeadRows::kLabelled);
   const int64_t graphs = graphs_in_step > 0 ? graphs_in_step : std::ssize(minibatch.examples());
@@ -175,7 +179,7 @@ const BatchReport& Session::Accumulate(const PlannedBatch& minibatch, int64_t gr
 }
 
 StepResult Session::Step(Optimizer& optimizer) {
-  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  RequireTraining();
   const TraceScope scope(trace_, TraceLevel::kPart, "optimizer");
   const StepResult result = optimizer.Step(trained_->parameters(), *gradients_);
   DropGradients();
@@ -215,10 +219,23 @@ void Session::Trace(TraceLog* log) {
   executor_->Trace(log);
 }
 
-void Session::DropGradients() { gradients_->Clear(); }
+void Session::Forget() {
+  executor_->Forget();
+  minibatch_ = planned_ = &none_;
+}
+
+const Gradients& Session::gradients() const {
+  RequireTraining();
+  return *gradients_;
+}
+
+void Session::DropGradients() {
+  RequireTraining();
+  gradients_->Clear();
+}
 
 double Session::Train(std::span<const Example> examples, Optimizer& optimizer) {
-  CAVS_CHECK(trained_ != nullptr, "this Session is forward-only: it was made from a const Model");
+  RequireTraining();
   return Train(Plan(examples, /*training=*/true), optimizer);
 }
 

@@ -57,7 +57,7 @@ class Session {
   // Throws std::invalid_argument when a graph does not fit F, OutOfMemory at the memory limit.
   const BatchReport& Forward(std::span<const Example> examples, HeadRows head = HeadRows::kRoots);
   // The same in as many parts as the memory limit makes necessary, with equal results. Which parts depends on the
-  // examples and the options alone. Throws OutOfMemory only where a single graph does not fit.
+  // examples and the options alone. `visit` may be empty. Throws OutOfMemory only where a single graph does not fit.
   const BatchReport& Forward(std::span<const Example> examples, HeadRows head, const PartVisitor& visit);
   // The same for a minibatch that a Planner of this Session has planned, not for training. Here and below it must live
   // until the next minibatch, as results refer to it.
@@ -78,6 +78,8 @@ class Session {
   // Runs the last minibatch once more, operator by operator, to find where its first non-finite number came from. Its
   // graphs must still be there; its results are gone then.
   NonFinite FindNonFinite();
+  // Forgets the last minibatch: batch() and schedule() are empty then, and executor() holds nothing.
+  void Forget();
   // Forgets accumulated gradients without a step.
   void DropGradients();
   // Accumulate and Step; returns the loss as `SessionOptions::loss` defines it. Does not step on a non-finite loss.
@@ -86,8 +88,9 @@ class Session {
   // The same for graphs that are numbered by position.
   double Train(std::span<const InputGraph> graphs, Optimizer& optimizer);
 
-  // A Planner for this Session: minibatches that it plans are those that the Session would plan now, bit for bit. It
-  // may outlive the Session, and be used on another thread.
+  // A Planner for minibatches of this Session, by the batching policy that the Model keeps now; the Session itself
+  // plans by the one of its construction or of the last RenewBatching. By the same policy their plans are equal, bit
+  // for bit. It may outlive the Session, and be used on another thread.
   Planner MakePlanner() const;
   // Plans the minibatches to come by the policy that the Model keeps now. Has no effect unless batching is kFsm.
   // Throws std::invalid_argument when the policy does not fit the Model.
@@ -108,12 +111,13 @@ class Session {
   // Of the vertices that F ran over: those of scheduled().
   const Schedule& schedule() const { return planned_->schedule(); }
   const GraphBatch& scheduled() const { return planned_->scheduled(); }
-  const Gradients& gradients() const { return *gradients_; }
+  const Gradients& gradients() const;  // of a Session that trains
   const MemoryStatistics& memory() const { return pool_->statistics(); }
   ThreadPool& threads() { return threads_; }
   const SessionOptions& options() const { return options_; }
 
  private:
+  void RequireTraining() const;
   // Plans examples that came unplanned.
   const PlannedBatch& Plan(std::span<const Example> examples, bool training);
   void Plan(std::span<const Example> examples, bool training, PlannedBatch* planned);
@@ -139,8 +143,9 @@ class Session {
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Gradients> gradients_;
   PlannedBatch whole_, part_;                    // what this Session planned itself
-  const PlannedBatch* minibatch_ = &whole_;      // the last one
-  const PlannedBatch* planned_ = &whole_;        // what of it the executor holds
+  const PlannedBatch none_{};                    // empty
+  const PlannedBatch* minibatch_ = &none_;       // the last one
+  const PlannedBatch* planned_ = &none_;         // what of it the executor holds
   std::vector<std::span<const Example>> parts_;  // to run, the last one first
   RunOptions run_;
   BatchReport report_;

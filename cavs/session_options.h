@@ -27,10 +27,10 @@ std::string_view ParallelPolicyName(ParallelPolicy policy);
 // Throws std::invalid_argument that lists the names.
 ParallelPolicy ParseParallelPolicy(std::string_view name);
 
-// Whether passes over data (cavs/prefetcher.h) plan the next minibatch on one more thread while one runs. No bit of any
-// result depends on it.
+// Whether passes over data (cavs/prefetcher.h) plan the next minibatches on one more thread while one runs. No bit of
+// any result depends on it.
 enum class PrefetchPolicy : uint8_t {
-  kAuto,  // where the machine has two cores, and planning takes a share of the time that is worth it
+  kAuto,  // where the machine has at least two cores, and planning takes a share of the time that is worth it
   kOn,
   kOff,
 };

@@ -91,6 +91,7 @@ class Trainer {
   // cannot be written or read, OutOfMemory where one graph does not fit the memory limit.
   TrainingResult Run(const Dataset& train, const Dataset* dev = nullptr, const TrainerCallbacks& callbacks = {});
 
+  // Holds no minibatch behind Run.
   Session& session() { return session_; }
 
  private:

@@ -206,8 +206,11 @@ class KeptSchedule {
     return hash.Digest();
   }
   bool Fits(const GraphBatch& batch) const {
-    return std::ranges::equal(types_, batch.types()) && std::ranges::equal(child_begin_, batch.child_begin()) &&
-           std::ranges::equal(children_, batch.children());
+    const auto equal = [](const auto& kept, const auto& given) {
+      return std::equal(kept.begin(), kept.end(), given.begin(), given.end());
+    };
+    return equal(types_, batch.types()) && equal(child_begin_, batch.child_begin()) &&
+           equal(children_, batch.children());
   }
   const Schedule& schedule() const { return schedule_; }
 
@@ -224,6 +227,7 @@ constexpr uint64_t kMinibatchesOfEpoch = 64;
 // `range(0)` is the size of a minibatch, 1 for one graph. Packs each minibatch, and plans it or finds its schedule.
 void TimeEpoch(benchmark::State& state, MakeGraph make, BatchingPolicy policy, bool keeps) {
   std::vector<Minibatch> minibatches;
+  minibatches.reserve(kMinibatchesOfEpoch);
   for (uint64_t i = 0; i < kMinibatchesOfEpoch; ++i) minibatches.emplace_back(make, state.range(0), i);
   const auto scheduler =
       MakeScheduler(policy, policy == BatchingPolicy::kFsm ? LearnTable(make, state.range(0)) : nullptr);

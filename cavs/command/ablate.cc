@@ -43,6 +43,7 @@ struct Lane {
   AblationResult result;
   Model* model = nullptr;
   std::unique_ptr<Session> session;
+  std::unique_ptr<StepRunner> runner;
 };
 
 // One call of `cavs ablate`. Every measurement begins with the same parameters and a new optimizer and runs whole
@@ -77,7 +78,7 @@ class Ablation {
     progress_.Begin("warming up", std::ssize(grid_.settings), "settings");
     for (const Setting& setting : grid_.settings) {
       EndIfInterrupted(call_.interrupt);
-      Lane& lane = lanes_.emplace_back(Lane{setting, {}, nullptr, nullptr});
+      Lane& lane = lanes_.emplace_back(Lane{setting, {}, nullptr, nullptr, nullptr});
       lane.result.name = setting.name;
       lane.result.flag = setting.flag;
       lane.result.value = setting.value;
@@ -103,6 +104,8 @@ class Ablation {
       const SessionOptions options = SessionFrom(lane->setting.flags);
       lane->model = &ModelFor(lane->setting.flags);
       lane->session = std::make_unique<Session>(*lane->model, options);
+      lane->runner = std::make_unique<StepRunner>(lane->setting.name, task_.data, lane->setting.flags.Int("batch_size"),
+                                                  lane->session.get(), OptimizerFrom(lane->setting.flags));
       FirstPass(lane);
     } catch (const std::invalid_argument& error) {
       reason = error.what();
@@ -111,12 +114,13 @@ class Ablation {
     }
     if (!reason) return;
     if (lanes_.size() == 1) throw std::runtime_error(fmt::format("the base setting cannot run: {}", *reason));
+    lane->runner.reset();
     lane->session.reset();
     lane->result.reason = *reason;
   }
 
   void FirstPass(Lane* lane) {
-    StepRunner runner = Restart(lane);
+    StepRunner& runner = Restart(lane);
     AblationResult& result = lane->result;
     // The base decides how many minibatches a pass has.
     const bool is_base = minibatches_ == 0;
@@ -146,7 +150,7 @@ class Ablation {
   }
 
   void Measure(Lane* lane) {
-    StepRunner runner = Restart(lane);
+    StepRunner& runner = Restart(lane);
     RunTotals totals;
     do {
       runner.RunPass(minibatches_, &totals, [&](const BatchReport&) {
@@ -157,11 +161,10 @@ class Ablation {
     lane->result.step_seconds.push_back(totals.PerStep(totals.seconds));
   }
 
-  StepRunner Restart(Lane* lane) {
+  StepRunner& Restart(Lane* lane) {
     initial_.Restore(lane->model);
-    lane->session->set_step(0);
-    return {lane->setting.name, task_.data, lane->setting.flags.Int("batch_size"), lane->session.get(),
-            OptimizerFrom(lane->setting.flags)};
+    lane->runner->Restart();
+    return *lane->runner;
   }
 
   // The model that is compiled as the flags say; one for each way.

@@ -250,7 +250,7 @@ constexpr std::array kFlags = std::to_array<FlagSpec>({
      .value = "POLICY",
      .help =
          "Pack and schedule the next minibatches on one more thread while one runs; no result depends on it. 'auto' "
-         "does where there are two cores and that takes a twentieth of the time or more.",
+         "does where there are two cores and that takes a tenth of the time or more.",
      .choices = "auto|on|off",
      .policy = true},
     {.name = "device",

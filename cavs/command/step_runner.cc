@@ -47,8 +47,7 @@ void StepRunner::RunPass(int64_t count, RunTotals* totals, const StepVisitor& vi
     TraceScope scope(trace_, TraceLevel::kMinibatch, trace_ != nullptr ? trace_->Intern(name) : "");
     const StopWatch step;
     const PlannedBatch& planned = Next(pass);
-    const BatchReport& report =
-        inference_ ? session_.Forward(planned, *inference_, [] {}) : session_.Accumulate(planned);
+    const BatchReport& report = inference_ ? session_.Forward(planned, *inference_, {}) : session_.Accumulate(planned);
     const StopWatch updating;
     const bool applied = inference_ || session_.Step(optimizer_).applied;
     // Products read packed copies of the parameters, which a step makes stale: renewing them is its cost.
@@ -65,6 +64,11 @@ void StepRunner::RunPass(int64_t count, RunTotals* totals, const StepVisitor& vi
 const PlannedBatch& StepRunner::Next(Prefetcher::Pass& pass) {
   const TraceScope scope(trace_, TraceLevel::kPart, "plan, or wait for it");
   return *pass.Next();
+}
+
+void StepRunner::Restart() {
+  session_.set_step(0);
+  optimizer_ = session_.MakeOptimizer(optimizer_.options());
 }
 
 void StepRunner::Trace(TraceLog* log) {

@@ -38,7 +38,7 @@ class StepRunner {
  public:
   // A new optimizer over `session`'s model; `where` begins the texts of errors. With `inference`, a step runs F and the
   // head over those rows alone, and `session` may be one that cannot train. `data` and `session` must outlive the
-  // runner.
+  // runner, at whose end `session` forgets its last minibatch.
   StepRunner(std::string where, const Dataset& data, int64_t batch_size, Session* session,
              const OptimizerOptions& options, std::optional<HeadRows> inference = std::nullopt);
 
@@ -50,6 +50,9 @@ class StepRunner {
   // One step over each of the first `count` minibatches, in order; adds their cost to `totals`. Throws
   // std::runtime_error when a loss or gradient is not finite.
   void RunPass(int64_t count, RunTotals* totals, const StepVisitor& visit);
+
+  // Goes on as a new runner on a new session would, but warm: from step 0, with a new optimizer.
+  void Restart();
 
   // Draws every step from now on into `log`, which must outlive the tracing; null stops.
   void Trace(TraceLog* log);

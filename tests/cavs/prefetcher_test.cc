@@ -3,13 +3,20 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "cavs/evaluate.h"
 #include "cavs/minibatches.h"
+#include "cavs/model_file.h"
 #include "tests/cavs/training_testing.h"
 
 namespace cavs {
@@ -134,6 +141,67 @@ TEST(Prefetch, ChangesNoPrediction) {
   EXPECT_EQ(answers[2], answers[0]);
 }
 
+// What planned the minibatches may be gone; sessions that ran them are as good as new.
+TEST(Prefetch, LeavesNoMinibatchBehind) {
+  const Fixture task = ListOpsTask(20);
+  const auto expect_empty = [](Session& session) {
+    EXPECT_EQ(session.batch().vertex_count(), 0);
+    EXPECT_EQ(session.scheduled().vertex_count(), 0);
+    EXPECT_EQ(session.schedule().task_count(), 0);
+    EXPECT_THROW(session.executor().tensors(), std::logic_error);
+    EXPECT_FALSE(session.FindNonFinite().found);
+  };
+  Session session(task.model());
+  const double loss = session.Accumulate(Examples(task.train, 0, 20)).loss;
+  {
+    Prefetcher prefetcher(session, /*training=*/true);
+    Prefetcher::Pass pass(&prefetcher, 2, Minibatches(task.train.graphs, 10));
+    session.Accumulate(*pass.Next());
+    EXPECT_GT(session.batch().vertex_count(), 0);
+  }
+  expect_empty(session);
+  EXPECT_EQ(session.Accumulate(Examples(task.train, 0, 20)).loss, loss);
+  TrainerOptions options;
+  options.epochs = 1;
+  Trainer trainer(task.model(), options);
+  trainer.Run(task.train);
+  expect_empty(trainer.session());
+}
+
+// States of earlier versions say nothing of waiting.
+TEST(Prefetch, AStateWithoutTimesOfWaitingIsResumed) {
+  const ScratchFolder folder;
+  const auto run = [&](const std::string& name, int64_t epochs, bool resume) {
+    const Fixture task = ListOpsTask(20);
+    TrainerOptions options;
+    options.epochs = epochs;
+    options.save_folder = folder.File(name);
+    options.resume = resume;
+    const double wait_s = Trainer(task.model(), options).Run(task.train).best.wait_s;
+    return std::pair(AllValues(task.model()), wait_s);
+  };
+  EXPECT_GT(run("parts", 1, false).second, 0);
+  const std::string path = StatePath(folder.File("parts"));
+  const ModelFile state = ReadModelFile(path, FileKind::kState);
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(state.tensors.size());
+  for (const StoredTensor& tensor : state.tensors) {
+    if (tensor.name.ends_with(".wait_s")) continue;
+    tensors.push_back({tensor.name, tensor.shape, tensor.type, tensor.bytes.data()});
+  }
+  EXPECT_EQ(tensors.size() + 2, state.tensors.size());
+  WriteModelFile(path, tensors, state.metadata, FileKind::kState);
+  EXPECT_EQ(run("parts", 1, true).second, 0) << "nothing is left to do but to read";
+  EXPECT_EQ(run("parts", 2, true).first, run("whole", 2, false).first);
+}
+
+TEST(MinibatchesOfAnOrder, AreNoneWhereItIsEmpty) {
+  const Fixture task = ListOpsTask(10);
+  EXPECT_EQ(Minibatches(task.train.graphs, 3).size(), 4);
+  EXPECT_EQ(Minibatches(task.train.graphs, 3, std::span<const int32_t>()).size(), 0);
+  EXPECT_EQ(MessageOf([&] { Minibatches(task.train.graphs, 0); }), "[batch size] expected at least 1, got 0");
+}
+
 class Passes : public ::testing::TestWithParam<PrefetchPolicy> {
  protected:
   Passes() : session_(task_.model(), {.prefetch = GetParam()}), prefetcher_(session_, /*training=*/true) {}
@@ -151,6 +219,22 @@ class Passes : public ::testing::TestWithParam<PrefetchPolicy> {
       EXPECT_GT(planned->waited(), 0);
     }
     return taken;
+  }
+
+  // Notes the threads that it is called on. What it does takes far longer than the tests do with the results.
+  Prefetcher::Source SlowSource(std::set<std::thread::id>* threads) const {
+    return [threads, minibatches = Minibatches(task_.train.graphs, 10)](int64_t minibatch, auto* examples) {
+      threads->insert(std::this_thread::get_id());
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      minibatches(minibatch, examples);
+    };
+  }
+
+  // Threads of its own that the Prefetcher should have planned on.
+  static size_t OwnThreads() { return GetParam() == PrefetchPolicy::kOff ? 0 : 1; }
+
+  static bool NeedsMoreCores() {
+    return GetParam() == PrefetchPolicy::kAuto && std::thread::hardware_concurrency() < 2;
   }
 
   Fixture task_ = ListOpsTask(200);
@@ -171,11 +255,29 @@ TEST_P(Passes, GiveEveryMinibatchOnceAndInOrder) {
   EXPECT_TRUE(Take(Minibatches({}, 3), 0, 1000).empty());
 }
 
+TEST_P(Passes, ArePlannedOnAThreadWhereThatIsAskedForOrPays) {
+  if (NeedsMoreCores()) GTEST_SKIP() << "one core";
+  std::set<std::thread::id> threads;
+  Take(SlowSource(&threads), 20, 20);
+  threads.erase(std::this_thread::get_id());
+  EXPECT_EQ(threads.size(), OwnThreads());
+}
+
+// There is nothing to plan ahead in them, but the next pass may be longer.
+TEST_P(Passes, OfOneMinibatchAreMeasuredToo) {
+  if (NeedsMoreCores()) GTEST_SKIP() << "one core";
+  std::set<std::thread::id> threads;
+  for (int pass = 0; pass < 3; ++pass) Take(SlowSource(&threads), 1, 1);
+  EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
+  EXPECT_EQ(std::ssize(Take(SlowSource(&threads), 2, 2)), 2);
+  EXPECT_EQ(threads.size(), 1 + OwnThreads());
+}
+
 TEST_P(Passes, MayEndAnywhereAndThenLeaveTheirDataAlone) {
   for (int64_t most = 0; most < 40; ++most) {
     // Gone when the pass is over: the address sanitizer sees who reads it later.
-    auto order = std::make_unique<std::vector<int32_t>>();
-    for (int32_t i = 199; i >= 0; --i) order->push_back(i);
+    const auto order = std::make_unique<std::vector<int32_t>>(200);
+    std::iota(order->rbegin(), order->rend(), 0);
     const Minibatches minibatches(task_.train.graphs, 2, *order);
     const std::vector<int64_t> taken = Take(minibatches, minibatches.size(), most);
     ASSERT_EQ(std::ssize(taken), most);
@@ -233,6 +335,17 @@ TEST_P(Passes, AreForTrainingOrNot) {
   const PlannedBatch* planned = pass.Next();
   EXPECT_THROW(session_.Forward(*planned, HeadRows::kRoots, [] {}), std::logic_error);
   EXPECT_EQ(session_.Accumulate(*planned).loss, session_.Accumulate(Examples(task_.train, 0, 20)).loss);
+}
+
+TEST(ForwardOnlySessions, VisitNothingAndHaveNoGradients) {
+  const Fixture task = ListOpsTask(10);
+  Session session(std::as_const(task.model()));
+  EXPECT_EQ(session.Forward(Examples(task.train, 0, 10), HeadRows::kRoots, {}).graphs, 10);
+  Prefetcher prefetcher(session, /*training=*/false);
+  Prefetcher::Pass pass(&prefetcher, 1, Minibatches(task.train.graphs, 10));
+  EXPECT_EQ(session.Forward(*pass.Next(), HeadRows::kRoots, {}).graphs, 10);
+  EXPECT_THROW(session.gradients(), std::logic_error);
+  EXPECT_THROW(session.DropGradients(), std::logic_error);
 }
 
 TEST(PrefetchPolicyNames, AreParsed) {
