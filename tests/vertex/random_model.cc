@@ -71,7 +71,7 @@ void ModelMaker::DefineType(const VertexType& type, int32_t children) {
     if (children > 1 && Chance(0.7)) {
       // The usual start of a cell: all that is read, side by side, times one matrix; then gates.
       const Expression all =
-          Chance(0.7) ? ChildrenSideBySide(v, children) : Concat(std::span<const Expression>(sources_));
+          Chance(0.5) ? ChildrenSideBySide(v, children) : Concat(std::span<const Expression>(sources_));
       const int64_t width = 2 + Below(5);
       const auto [i, o, u] = Split<3>(Affine(all, Weights(all.shape().width(), 3 * width), Bias(3 * width)));
       values_.push_back(Sigmoid(i) * Tanh(u));
