@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "cavs/base/error.h"
@@ -38,12 +40,21 @@ bool SpinUntil(const Ready& ready) {
 ThreadPool::ThreadPool(int threads) {
   if (threads < 1) ThrowInvalid("thread pool", fmt::format("expected at least 1 thread, got {}", threads));
   threads_.reserve(static_cast<size_t>(threads - 1));
-  for (int worker = 1; worker < threads; ++worker) {
-    threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker) {
+      threads_.emplace_back([this, worker] { WorkerLoop(worker); });
+    }
+  } catch (const std::system_error& error) {
+    const size_t started = threads_.size() + 1;
+    Stop();
+    throw std::runtime_error(
+        fmt::format("[thread pool] expected {} threads, got {}: {}", threads, started, error.code().message()));
   }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_.store(true, std::memory_order_release);

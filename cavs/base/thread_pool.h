@@ -21,7 +21,8 @@ class ThreadPool {
  public:
   using Job = std::function<void(int64_t job, int worker)>;
 
-  // Starts threads - 1 threads. Throws std::invalid_argument unless threads >= 1.
+  // Starts threads - 1 threads. Throws std::invalid_argument unless threads >= 1, and std::runtime_error when the
+  // system gives fewer.
   explicit ThreadPool(int threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -35,6 +36,8 @@ class ThreadPool {
   void Run(int64_t jobs, const Job& run);
 
  private:
+  // Ends all threads.
+  void Stop();
   void WorkerLoop(int worker);
   void Drain(int worker);
   void Open();

@@ -128,7 +128,7 @@ class Ablation {
     runner.RunPass(most, &result.pass, [&](const BatchReport& report) {
       EndIfInterrupted(call_.interrupt);
       result.losses.push_back(report.loss);
-      return !is_base || result.pass.seconds < seconds() / 2;
+      return !is_base || std::ssize(result.losses) < kComparedSteps || result.pass.seconds < seconds() / 2;
     });
     if (is_base) minibatches_ = std::ssize(result.losses);
     result.loss_difference = LossDifference(lanes_.front().result.losses, result.losses);
@@ -202,8 +202,9 @@ class Ablation {
     BarChart chart = AblationChart(results);
     chart.title = fmt::format("Training {} on {}", config.model, task_.data.name);
     chart.subtitles = {
-        fmt::format("hidden {}, embed {}, {} {} a minibatch, {} minibatches, {}", config.hidden, config.embed,
-                    flags.Int("batch_size"), examples, minibatches_, flags.Text("optimizer")),
+        fmt::format("hidden {}, embed {}, {} {} a minibatch, {} minibatch{}, {}", config.hidden, config.embed,
+                    flags.Int("batch_size"), examples, minibatches_, minibatches_ == 1 ? "" : "es",
+                    flags.Text("optimizer")),
         fmt::format("{}, {} threads, cavs {}", ProcessorName(), ThreadsFrom(grid_.settings.front().flags), Version()),
         fmt::format("base: {}", grid_.base)};
     const int64_t turns = flags.Int("repeat");

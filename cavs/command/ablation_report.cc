@@ -15,9 +15,6 @@ namespace {
 
 constexpr double kMilli = 1e3;
 
-// Training amplifies rounding from step to step, so the first ones tell most clearly whether answers are the same.
-constexpr size_t kComparedSteps = 8;
-
 // Three digits, as 0.123, 1.23, 12.3, 123.
 std::string ThreeDigits(double value) {
   const int decimals = value < 1 ? 3 : value < 10 ? 2 : value < 100 ? 1 : 0;
@@ -73,7 +70,7 @@ Spread Speed(const AblationResult& base, const AblationResult& result) {
 double LossDifference(const std::vector<double>& base, const std::vector<double>& losses) {
   if (base.size() != losses.size()) return std::numeric_limits<double>::infinity();
   double apart = 0, whole = 0;
-  for (size_t i = 0; i < std::min(base.size(), kComparedSteps); ++i) {
+  for (size_t i = 0; i < std::min(base.size(), static_cast<size_t>(kComparedSteps)); ++i) {
     apart += std::abs(losses[i] - base[i]);
     whole += std::abs(base[i]);
   }

@@ -40,7 +40,10 @@ struct AblationResult {
 // How many times as fast as the base a setting is, turn by turn.
 Spread Speed(const AblationResult& base, const AblationResult& result);
 
-// The mean difference between the losses of the first steps, as a share of the base's mean loss.
+// Training amplifies rounding from step to step, so the first ones tell most clearly whether answers are the same.
+inline constexpr int64_t kComparedSteps = 8;
+
+// The mean difference between the losses of the first kComparedSteps, as a share of the base's mean loss.
 double LossDifference(const std::vector<double>& base, const std::vector<double>& losses);
 
 // `results` begins with the base, which is not skipped.

@@ -16,11 +16,18 @@ namespace {
 
 constexpr int kExitCode = 1;
 
+// A run that was started to outlive its terminal goes on without it.
+bool IgnoresHangup() {
+  struct sigaction action {};
+  return sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 sigset_t OurSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
+  if (!IgnoresHangup()) sigaddset(&signals, SIGHUP);
   return signals;
 }
 

@@ -1,6 +1,6 @@
-// Ctrl-C and termination: the first SIGINT or SIGTERM asks the run to save and end (exit code 1), the second ends the
-// process at once with exit code 1. Files are replaced by renaming only, so neither harms what was saved before; the
-// second may leave a file that ends in ".partial".
+// Ctrl-C, termination and a terminal that closes: the first SIGINT, SIGTERM or SIGHUP asks the run to save and end
+// (exit code 1), the second ends the process at once with exit code 1. Files are replaced by renaming only, so neither
+// harms what was saved before; the second may leave a file that ends in ".partial".
 //
 // The signals are blocked in every thread and taken by a thread of this object, so nothing runs in a signal handler and
 // no global is needed. Create the object in main before any other thread, at most one at a time; requested() is safe
@@ -17,8 +17,9 @@ namespace cavs {
 
 class Interrupt {
  public:
-  // `on_first` is called once, on this object's thread, when the first signal comes. The signals count also where the
-  // parent had them ignored, as shells do for background jobs. Throws std::system_error when the system has no room.
+  // `on_first` is called once, on this object's thread, when the first signal comes. SIGINT and SIGTERM count also
+  // where the parent had them ignored, as shells do for background jobs; SIGHUP does not, as that is what nohup does.
+  // Throws std::system_error when the system has no room.
   explicit Interrupt(std::function<void()> on_first);
 
   // Ends the thread and gives the signals back their old meaning.

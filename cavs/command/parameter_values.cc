@@ -7,9 +7,7 @@ namespace cavs {
 ParameterValues::ParameterValues(const Model& model) {
   const ParameterStore& parameters = model.parameters();
   values_.reserve(static_cast<size_t>(parameters.count()));
-  for (int32_t p = 0; p < parameters.count(); ++p) {
-    values_.emplace_back(parameters.values(p).begin(), parameters.values(p).end());
-  }
+  for (int32_t p = 0; p < parameters.count(); ++p) values_.push_back(parameters.Get(p));
 }
 
 void ParameterValues::Restore(Model* model) const {

@@ -18,7 +18,7 @@ namespace cavs {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::string_view kWhere = "ReadTextFile";
+constexpr std::string_view kWhere = "data file";
 
 struct FileCloser {
   void operator()(std::FILE* file) const { std::fclose(file); }

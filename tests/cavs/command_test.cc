@@ -237,6 +237,16 @@ TEST_F(Command, CheckCountsO11) {
                                 HasSubstr("#0 token word=<eos> label=the\n")));
 }
 
+// The layers' products are merged, so that parameters lie inside of others.
+TEST_F(Command, ModelsWithMergedParametersTrainWithoutASavedModel) {
+  const std::string data = "lm:" + Write("lm.txt", " a b\n c d\n a b a b\n");
+  const CommandResult result = Succeed({"train", "--train=" + data, "--test=" + data, "--hidden=6", "--embed=5",
+                                        "--layers=2", "--epochs=2", "--metrics=" + File("train.json")});
+  EXPECT_GT(Events(File("train.json"), "final").at(0).at("test_perplexity"), 1);
+  Succeed({"ablate", "--data=" + data, "--hidden=6", "--embed=5", "--layers=2", "--seconds=0.01", "--repeat=1",
+           "--merging=true,false"});
+}
+
 TEST_F(Command, LanguageModelsTrainAndPredict) {
   const std::string data = "lm:" + Write("lm.txt", " a b\n c d\n a b a b\n");
   Succeed({"train", "--train=" + data, "--dev=" + data, "--test=" + data, "--hidden=6", "--embed=5", "--layers=2",

@@ -19,7 +19,7 @@ bool WaitFor(const std::function<bool()>& condition) {
 }
 
 TEST(Interrupt, TheFirstSignalIsARequest) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     std::atomic<int> calls{0};
     const Interrupt interrupt([&calls] { ++calls; });
     EXPECT_FALSE(interrupt.requested());
@@ -37,6 +37,17 @@ TEST(Interrupt, CountsWhereSignalsWereIgnored) {
     EXPECT_TRUE(WaitFor([&] { return interrupt.requested(); }));
   }
   signal(SIGINT, old);
+}
+
+TEST(Interrupt, AHangupThatWasIgnoredStaysSo) {
+  const auto old = signal(SIGHUP, SIG_IGN);
+  {
+    const Interrupt interrupt([] {});
+    kill(getpid(), SIGHUP);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(interrupt.requested());
+  }
+  signal(SIGHUP, old);
 }
 
 TEST(InterruptDeathTest, TheSecondSignalEndsTheProcessAtOnce) {
